@@ -1,0 +1,10 @@
+# penstock::redis: penstock::penstock and hiredis, which pkg-config knows. Read by find_package(penstock COMPONENTS redis)
+# and, where it is asked for, by our own build. Without hiredis there is no such target.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND AND NOT TARGET PkgConfig::penstock_hiredis)
+  pkg_check_modules(penstock_hiredis QUIET IMPORTED_TARGET GLOBAL hiredis)
+endif()
+if(TARGET PkgConfig::penstock_hiredis AND NOT TARGET penstock::redis)
+  add_library(penstock::redis INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(penstock::redis INTERFACE penstock::penstock PkgConfig::penstock_hiredis)
+endif()

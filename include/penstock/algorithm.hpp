@@ -1,0 +1,140 @@
+#pragma once
+// The concept of an algorithm: a pure function on a small state.
+//
+// Two laws that every store leans on. A value-initialised state is the state of a key never seen, at any reading.
+// From fresh_at(s) on, s decides as a value-initialised one. So a store may drop a recovered key, and a limiter needs
+// no list of keys to start with.
+
+#include <penstock/cost.hpp>
+#include <penstock/decision.hpp>
+#include <penstock/time.hpp>
+
+#include <concepts>
+
+namespace penstock::inline v0_1 {
+
+/// An algorithm is built from its config and an origin (a reading of the clock; instants are kept relative to it when
+/// they must be), and never changes. Concurrency: all members are const and safe to call from many threads.
+///
+///   admits(s, now, c)           the verdict, nothing else
+///   charge(s, now, c)           counts c units, whether or not they fit; a debt is at most one allowance
+///   refund(s, charged_at, c)    undoes a charge made at that instant; never above fresh
+///   describe(s, now, c)         what a call answers that finds s: everything a decision says
+///   fresh_at(s)                 from here on s equals a value-initialised state
+///   join(s, t)                  the least state at least as strict as both
+template <class A>
+concept limiting_algorithm =
+    std::default_initializable<typename A::state> && std::copyable<typename A::state> &&
+    std::constructible_from<A, typename A::config const&, instant> &&
+    requires(A const& algorithm, typename A::state& state, typename A::state const& seen, instant now, cost units) {
+      { algorithm.admits(seen, now, units) } -> std::same_as<bool>;
+      { algorithm.charge(state, now, units) } -> std::same_as<void>;
+      { algorithm.refund(state, now, units) } -> std::same_as<void>;
+      { algorithm.describe(seen, now, units) } -> std::same_as<decision>;
+      { algorithm.fresh_at(seen) } -> std::same_as<instant>;
+      { algorithm.join(seen, seen) } -> std::same_as<typename A::state>;
+    };
+
+namespace detail {
+
+/// Does s decide as a fresh state at this reading? An algorithm may know without computing the instant.
+template <limiting_algorithm A>
+constexpr bool is_fresh(A const& algorithm, typename A::state const& s, instant now) noexcept {
+  if constexpr (requires { algorithm.is_fresh(s, now); })
+    return algorithm.is_fresh(s, now);
+  else
+    return algorithm.fresh_at(s) <= now;
+}
+
+/// Charges if it fits. An algorithm may do both at once.
+template <limiting_algorithm A>
+[[gnu::always_inline]] constexpr bool admit(A const& algorithm, typename A::state& s, instant now, cost c) {
+  if constexpr (requires {
+                  { algorithm.admit(s, now, c) } -> std::same_as<bool>;
+                }) {
+    return algorithm.admit(s, now, c);
+  } else {
+    if (!algorithm.admits(s, now, c)) return false;
+    algorithm.charge(s, now, c);
+    return true;
+  }
+}
+
+/// describe, for a caller who knows the verdict. An algorithm may spare itself finding it again.
+template <limiting_algorithm A>
+[[gnu::always_inline]] constexpr decision describe(A const& algorithm, typename A::state const& s, instant now, cost c,
+                                                   [[maybe_unused]] bool admitted) {
+  if constexpr (requires { algorithm.describe(s, now, c, admitted); })
+    return algorithm.describe(s, now, c, admitted);
+  else
+    return algorithm.describe(s, now, c);
+}
+
+/// Law 6. When the reading lies so far behind the state that the clock must have been set back, makes s fully used at
+/// this reading and returns true: the one change that a refusal may make. Algorithms whose states carry no time that
+/// could run away need not have it.
+template <limiting_algorithm A>
+[[gnu::always_inline]] constexpr bool reanchor(A const& algorithm, typename A::state& s, instant now) {
+  if constexpr (requires { algorithm.reanchor(s, now); })
+    return algorithm.reanchor(s, now);
+  else
+    return false;
+}
+
+/// May a store forget s? It is fresh, or the clock has been set back so far that its time means nothing any more.
+template <limiting_algorithm A>
+constexpr bool is_forgettable(A const& algorithm, typename A::state const& s, instant now) {
+  if (is_fresh(algorithm, s, now)) return true;
+  if constexpr (requires(typename A::state probe) { algorithm.reanchor(probe, now); }) {
+    auto probe = s;
+    return algorithm.reanchor(probe, now);
+  } else {
+    return false;
+  }
+}
+
+/// Makes a state that a newcomer began from another key's its own: a window that starts with its key's first request
+/// is that key's alone.
+template <limiting_algorithm A>
+constexpr void make_own(A const& algorithm, typename A::state& s, instant now) {
+  if constexpr (requires { algorithm.make_own(s, now); }) algorithm.make_own(s, now);
+}
+
+/// What undoes a charge: an instant, or several.
+template <class A>
+struct receipt_type {
+  using type = instant;
+};
+template <class A>
+  requires requires { typename A::receipt; }
+struct receipt_type<A> {
+  using type = typename A::receipt;
+};
+template <class A>
+using receipt_of = typename receipt_type<A>::type;
+
+template <limiting_algorithm A>
+constexpr receipt_of<A> receipt(A const& algorithm, typename A::state const& s, instant now) {
+  if constexpr (requires { algorithm.charged_at(s, now); })
+    return algorithm.charged_at(s, now);
+  else
+    return now;
+}
+
+/// Do its states mean something only to a clock of the same epoch?
+template <class A>
+constexpr bool tied_to_epoch(A const& algorithm) noexcept {
+  if constexpr (requires { algorithm.tied_to_epoch(); })
+    return algorithm.tied_to_epoch();
+  else
+    return false;
+}
+
+/// How far readings may lag behind the newest before they mean that the clock was set back: Λ of law 6.
+constexpr duration tolerance(duration full_use) noexcept {
+  constexpr duration least = std::chrono::seconds{60};
+  return full_use > least ? full_use : least;
+}
+
+}  // namespace detail
+}  // namespace penstock::inline v0_1

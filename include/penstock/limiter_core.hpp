@@ -1,0 +1,300 @@
+#pragma once
+// What a limiter does behind its many names: one step of a plan on one state in a store.
+
+#include <penstock/clock.hpp>
+#include <penstock/key.hpp>
+#include <penstock/plan.hpp>
+#include <penstock/store.hpp>
+#include <penstock/store/cell.hpp>
+#include <penstock/store/sharded_map.hpp>
+#include <penstock/store/snapshot.hpp>
+#include <penstock/store/table.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace penstock::inline v0_1 {
+
+/// Lets the limiter choose: a cell without a key; with one, the table when the state is plain words of which at least
+/// two fit a cache line beside their tags (up to 24 bytes), else the sharded map.
+struct default_store {
+  template <class A, class Key>
+  using keyed = std::conditional_t<store::fits_table<typename A::state>, store::table, store::sharded_map>;
+  template <limiting_algorithm A, class Key>
+  using of = typename std::conditional_t<std::same_as<Key, no_key>, store::cell, keyed<A, Key>>::template of<A, Key>;
+};
+
+namespace detail {
+
+/// Algorithms that can promise what is not there yet.
+template <class A>
+concept reserving = requires(A const& a, typename A::state& s, instant now, duration max_delay, cost c) {
+  { a.admits_within(s, now, max_delay, c) } -> std::same_as<bool>;
+  { a.describe_within(s, now, max_delay, c) } -> std::same_as<decision>;
+  a.reserve(s, now, c);
+};
+
+/// The ordinary question: admit now, or refuse.
+struct ask_now {
+  [[gnu::always_inline]] bool admit(auto const& a, auto& s, instant now, cost c) const {
+    return detail::admit(a, s, now, c);
+  }
+  bool admits(auto const& a, auto const& s, instant now, cost c) const { return a.admits(s, now, c); }
+  [[gnu::always_inline]] decision describe(auto const& a, auto const& s, instant now, cost c, bool admitted) const {
+    return detail::describe(a, s, now, c, admitted);
+  }
+};
+
+/// Admit now what may go within max_delay.
+struct ask_within {
+  duration max_delay;
+  bool admit(auto const& a, auto& s, instant now, cost c) const {
+    if (!a.admits_within(s, now, max_delay, c)) return false;
+    a.reserve(s, now, c);
+    return true;
+  }
+  bool admits(auto const& a, auto const& s, instant now, cost c) const { return a.admits_within(s, now, max_delay, c); }
+  decision describe(auto const& a, auto const& s, instant now, cost c, bool) const {
+    return a.describe_within(s, now, max_delay, c);
+  }
+};
+
+/// A decision and what undoes it.
+template <class A>
+struct taken {
+  decision answer;
+  receipt_of<A> charged_at{};
+};
+template <class Ask>
+struct remembering : Ask {
+  template <class A>
+  taken<A> describe(A const& a, auto const& s, instant now, cost c, bool admitted) const {
+    return {Ask::describe(a, s, now, c, admitted), receipt(a, s, now)};
+  }
+};
+
+template <limiting_algorithm A, limit_key Key, clock_source C, class Store>
+class limiter_core {
+  using state = typename A::state;
+  using store_type = typename Store::template of<A, Key>;
+  static_assert(state_store<store_type, A>,
+                "the Store argument is not a store for this algorithm's states: see penstock/store.hpp");
+
+  /// States of plain words are described after the store has let go of them, where fields that the caller does not read
+  /// cost nothing; states that own memory inside it, since they cannot be copied cheaply.
+  static constexpr bool describe_outside = word_state<state>;
+
+ public:
+  using place = typename store_type::place;
+  using argument = typename argument_of<Key>::type;
+
+  explicit limiter_core(C clock)
+    requires std::same_as<Key, no_key>
+      : clock_(std::move(clock)) {}
+  limiter_core(store_options const& options, C clock)
+    requires(!std::same_as<Key, no_key>)
+      : clock_(std::move(clock)), store_(checked(options)) {}
+
+  C const& clock() const noexcept { return clock_; }
+  instant reading() const { return to_instant(clock_.now()); }
+
+  [[gnu::always_inline]] place find(argument key) const noexcept {
+    if constexpr (std::same_as<Key, no_key>)
+      return {};
+    else
+      return store_.locate(fingerprint_of<typename argument_of<Key>::part>(key, secret_));
+  }
+
+  /// One call. What is not the common case, a held state that nobody else changes just now, is left to take_slowly.
+  template <class Ask = ask_now>
+  [[gnu::always_inline]] auto take(plan<A> const& p, instant now, place const& at, cost c, Ask ask = {}) {
+    A const& a = p.algorithm;
+    if constexpr (std::same_as<Ask, ask_now> && requires { store_.spend(a, now, c); }) {
+      if (auto const spent = store_.spend(a, now, c); spent.what == attempt::changed)
+        return describe(a, spent.seen, now, c, true);
+    } else if constexpr (requires { store_.attempt(at, any_step<A>{}); }) {
+      if (c.units != 0) [[likely]] {
+        bool admitted = false;
+        auto const tried = store_.attempt(at, [&](state& s) {
+          bool const adopted = p.adopt(s, now);
+          admitted = ask.admit(a, s, now, c);
+          return admitted || adopted;
+        });
+        state seen = tried.seen;
+        if (tried.what == attempt::changed && admitted) [[likely]]
+          return ask.describe(a, seen, now, c, true);
+        if (tried.what == attempt::unchanged && !reanchor(a, seen, now)) return ask.describe(a, seen, now, c, false);
+      }
+    }
+    auto const slowly = take_slowly(p, now, at, c, ask);
+    if constexpr (std::same_as<Ask, ask_now>)  // by parts, so that the decision above need not be in memory
+      return decision{slowly.outcome,     slowly.rule,        slowly.limit,      slowly.remaining,
+                      slowly.retry_after, slowly.reset_after, slowly.next_after, slowly.delay};
+    else
+      return slowly;
+  }
+
+  template <class Ask = ask_now>
+  auto look(plan<A> const& p, instant now, place const& at, cost c, Ask ask = {}) const {
+    A const& a = p.algorithm;
+    std::conditional_t<describe_outside, state, decltype(ask.describe(a, state{}, now, c, true))> seen{};
+    auto const full = store_.look(a, at, now, [&](state const& s) {
+      if constexpr (describe_outside) {
+        seen = s;
+        p.adopt(seen, now);
+      } else {
+        seen = with_adopted(p, s, now, [&](state const& adopted) {
+          return ask.describe(a, adopted, now, c, ask.admits(a, adopted, now, c));
+        });
+      }
+    });
+    return answer(a, seen, full, now, c, ask);
+  }
+
+  void settle(plan<A> const& p, instant now, place const& at, cost c) {
+    if (c.units == 0) return;
+    store_.insist(p.algorithm, at, now, [&](state& s) {
+      p.adopt(s, now);
+      p.algorithm.charge(s, now, c);
+      return true;
+    });
+  }
+
+  /// charged_at: an instant, or the receipt of a ticket.
+  void give_back(plan<A> const& p, auto const& charged_at, place const& at, cost c) {
+    store_.amend(p.algorithm, at, [&](state& s) {
+      p.algorithm.refund(s, charged_at, c);
+      return true;
+    });
+  }
+
+  void forget(plan<A> const& p, place const& at) {
+    store_.amend(p.algorithm, at, [](state& s) {
+      s = state{};
+      return true;
+    });
+  }
+
+  /// visit(key, decision) for every key that is not fresh; see shown() for what a key is.
+  template <class Visit>
+  void for_each(plan<A> const& p, Visit visit) const {
+    instant const now = reading();
+    store_.for_each(p.algorithm, now, [&](fingerprint key, state const& s) {
+      visit(shown<Key>(key, secret_),
+            with_adopted(p, s, now, [&](state const& adopted) { return p.algorithm.describe(adopted, now, cost{0}); }));
+    });
+  }
+
+  std::vector<std::byte> snapshot(plan<A> const& p, std::chrono::system_clock::time_point wall) const {
+    refuse_if_tied(p.algorithm);
+    snapshot_writer out;
+    for (std::uint64_t const word :
+         {snapshot_mark, snapshot_version, kind_of_states(p.algorithm), secret_.key0, secret_.key1, secret_.multiplier})
+      out.word(word);
+    out.word(static_cast<std::uint64_t>(to_instant(wall).time_since_epoch().count()));
+    store_.save(p.algorithm, reading(), out);
+    return std::move(out).finish();
+  }
+
+  void restore(plan<A> const& p, std::span<std::byte const> bytes, std::chrono::system_clock::time_point wall) {
+    refuse_if_tied(p.algorithm);
+    snapshot_reader in(bytes);
+    in.expect("kind of states", kind_of_states(p.algorithm));
+    hash_secret secret;
+    for (std::uint64_t* const word : {&secret.key0, &secret.key1, &secret.multiplier}) *word = in.word();
+    instant const taken{duration{static_cast<duration::rep>(in.word())}}, now = reading();
+    store_.load(p.algorithm, now, now - std::clamp(to_instant(wall) - taken, duration{}, longest_period), in);
+    secret_ = secret;
+  }
+
+  store_stats stats(plan<A> const& p) const { return store_.stats(p.algorithm, reading()); }
+
+ private:
+  static store_options const& checked(store_options const& options) {
+    check_range({"store_options", "max_keys"}, options.max_keys, 1, store::most_keys);
+    return options;
+  }
+
+  static void refuse_if_tied(A const& a) {
+    if (C::is_steady && tied_to_epoch(a))
+      refuse(
+          "snapshot: windows aligned to a steady clock mean nothing after a restart; use a wall clock or "
+          "window_start::first_request");
+  }
+
+  template <class Ask>
+  [[gnu::noinline]] auto take_slowly(plan<A> const& p, instant now, place at, cost c, Ask ask) {
+    A const& a = p.algorithm;
+    if (c.units == 0) return look(p, now, at, c, ask);
+    std::conditional_t<describe_outside, state, decltype(ask.describe(a, state{}, now, c, true))> seen{};
+    auto const full = store_.change(a, at, now, [&](state& s) {
+      bool const adopted = p.adopt(s, now);
+      if constexpr (describe_outside)
+        seen = s;
+      else
+        seen = ask.describe(a, s, now, c, ask.admits(a, s, now, c));
+      if (ask.admit(a, s, now, c)) return true;
+      bool const never =
+          c.units > describe(a, state{}, now, cost{0}, true).limit;  // waiting cannot help, so it changes nothing
+      return (!never && reanchor(a, s, now)) || adopted;
+    });
+    return answer(a, seen, full, now, c, ask);
+  }
+
+  /// use(s as the plan in force sees it); copied only while states of earlier plans may be about.
+  template <class Use>
+  static auto with_adopted(plan<A> const& p, state const& s, instant now, Use use) {
+    if constexpr (requires(state capped) { p.algorithm.adopt(capped, now); })
+      if (p.adopts_at(now)) {
+        state capped = s;
+        p.adopt(capped, now);
+        return use(capped);
+      }
+    return use(s);
+  }
+
+  template <class Seen, class Ask>
+  static auto answer(A const& a, Seen const& seen, std::optional<no_room<state>> const& full, instant now, cost c,
+                     Ask ask) {
+    if (full) [[unlikely]] {
+      auto refused = ask.describe(a, full->start, now, c, ask.admits(a, full->start, now, c));
+      if constexpr (std::same_as<decltype(refused), decision>)
+        refuse_newcomer(refused, full->at - now, c);
+      else
+        refuse_newcomer(refused.answer, full->at - now, c);
+      return refused;
+    }
+    if constexpr (describe_outside)
+      return ask.describe(a, seen, now, c, ask.admits(a, seen, now, c));
+    else
+      return seen;
+  }
+
+  /// There is room only later, and what the key starts from then may make it wait longer. What is `never` stays never.
+  static void refuse_newcomer(decision& d, duration wait, cost c) {
+    d.delay = {};
+    d.remaining = 0;
+    d.reset_after = std::max(d.reset_after, wait);
+    if (d.outcome == verdict::never || c.units == 0) {
+      d.next_after = wait;
+      return;
+    }
+    d.outcome = verdict::limited;
+    d.retry_after = d.next_after = std::max(d.retry_after, wait);
+  }
+
+  [[no_unique_address]] C clock_;
+  hash_secret secret_ = hash_secret::process();
+  store_type store_;
+};
+
+}  // namespace detail
+}  // namespace penstock::inline v0_1

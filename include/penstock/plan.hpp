@@ -1,0 +1,81 @@
+#pragma once
+// A configuration in force, and how one takes over from another under traffic.
+//
+// States are not converted, swept or locked when a configuration changes: a state says when its key will be fresh
+// again, and that instant is kept, capped at the new plan's own full use. So a plan must know until when it may still
+// meet states of its predecessors; a debt made in that time is cut to full use too.
+
+#include <penstock/algorithm.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace penstock::inline v0_1::detail {
+
+template <limiting_algorithm A>
+struct plan {
+  explicit plan(A const& a) : algorithm(a) {}
+
+  /// What an earlier plan left becomes what this one can mean. When that changes the state, it is kept, also by a
+  /// refusal: else the cap would be taken anew at every reading, and the key would never recover.
+  [[gnu::always_inline]] bool adopt(typename A::state& s, instant now) const {
+    if constexpr (requires { algorithm.adopt(s, now); })
+      if (adopts_at(now)) [[unlikely]]
+        return algorithm.adopt(s, now);
+    return false;
+  }
+  bool adopts_at(instant now) const noexcept {
+    return now.time_since_epoch().count() < adopts_until.load(std::memory_order_relaxed);
+  }
+
+  A const algorithm;
+  std::atomic<duration::rep> adopts_until{duration::min().count()};
+  std::unique_ptr<plan> older;
+};
+
+/// The plan in force and those before it. Each different configuration stays in memory as long as the limiter lives,
+/// because a thread may be reading it; going back to one that was used before takes no more memory.
+template <limiting_algorithm A>
+class plans {
+ public:
+  explicit plans(A const& first) : first_(first), current_(&first_) {}
+
+  plan<A> const& current() const noexcept { return *current_.load(std::memory_order_acquire); }
+
+  /// Puts `next` in force at `now`. Concurrency: safe from any thread; a call that is under way ends under the plan it
+  /// began with.
+  void publish(A const& next, instant now) {
+    std::lock_guard const guard(changing_);
+    A const& old = current().algorithm;
+    if (old == next) return;
+    plan<A>& successor = find_or_add(next);
+    // Twice: a debt doubles what a key can be ahead by.
+    duration::rep const until =
+        std::min(latest, now + std::min(2 * old.full_use(), longest_period)).time_since_epoch().count();
+    // What the plans before the old one left may be about as well.
+    duration::rep const before = current().adopts_until.load(std::memory_order_relaxed);
+    successor.adopts_until.store(std::max({until, before, successor.adopts_until.load(std::memory_order_relaxed)}),
+                                 std::memory_order_relaxed);
+    current_.store(&successor, std::memory_order_release);
+  }
+
+ private:
+  plan<A>& find_or_add(A const& wanted) {
+    plan<A>* last = &first_;
+    for (;; last = last->older.get()) {
+      if (last->algorithm == wanted) return *last;
+      if (!last->older) break;
+    }
+    last->older = std::make_unique<plan<A>>(wanted);
+    return *last->older;
+  }
+
+  plan<A> first_;
+  std::atomic<plan<A> const*> current_;
+  std::mutex changing_;
+};
+
+}  // namespace penstock::inline v0_1::detail

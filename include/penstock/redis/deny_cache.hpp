@@ -1,0 +1,62 @@
+#pragma once
+// Refusals remembered: a key that Redis refused is refused here until its own retry_after, without asking again.
+//
+// Only refused costs and larger ones: a smaller one may fit. A refund elsewhere is seen late, at most 60 s.
+
+#include <penstock/cost.hpp>
+#include <penstock/decision.hpp>
+#include <penstock/redis/bounded_map.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace penstock::inline v0_1::redis {
+
+/// Concurrency: safe from any thread.
+class deny_cache {
+ public:
+  using time_point = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::nanoseconds longest = std::chrono::seconds{60};
+
+  /// 0 remembers nothing.
+  explicit deny_cache(std::size_t max_keys) : denied_(max_keys) {}
+
+  /// The refusal of a cost as large as one refused before, its waits shortened by what has passed. `remaining` and the
+  /// wait of a larger cost are those that Redis gave: it may say more when asked.
+  std::optional<decision> find(fingerprint key, cost c, time_point now) {
+    std::optional<decision> found;
+    denied_.find(key, now, [&](denial const& d) {
+      if (c.units < d.least) return;
+      found = d.answer;
+      auto const passed = now - d.asked;
+      for (auto* wait : {&found->retry_after, &found->reset_after, &found->next_after}) *wait = std::max(*wait - passed, std::chrono::nanoseconds{1});
+    });
+    return found;
+  }
+
+  /// Redis refused this cost; the question left here at `asked`, so the server's reading is not before it.
+  void refused(fingerprint key, cost c, decision const& answer, time_point asked) {
+    if (answer.outcome != verdict::limited) return;
+    denied_.put(key, asked, [&](denial& d) {
+      if (d.least <= c.units && d.until > asked) return;  // says it already
+      d = {asked + std::min(answer.retry_after, longest), asked, c.units, answer};
+    });
+  }
+
+  /// The key has got units back.
+  void erase(fingerprint key) { denied_.erase(key); }
+
+ private:
+  struct denial {
+    time_point until{}, asked{};
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    decision answer{};
+  };
+  detail::bounded_map<denial> denied_;
+};
+
+}  // namespace penstock::inline v0_1::redis

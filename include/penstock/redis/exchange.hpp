@@ -1,0 +1,54 @@
+#pragma once
+// One call of the script: EVALSHA, and EVAL once where the server does not have it. Nothing else is ever sent twice,
+// unless it certainly did not run.
+
+#include <penstock/redis/counters.hpp>
+#include <penstock/redis/error.hpp>
+#include <penstock/redis/script.hpp>
+#include <penstock/redis/transport.hpp>
+#include <penstock/redis/words.hpp>
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock::inline v0_1::redis::detail {
+
+/// Sends; once more if no connection could be made and there is time. An error reply becomes an io_error: the server
+/// says that it did nothing.
+template <redis_transport T>
+result<reply> send(T& transport, command const& c, deadline until, atomic_counts& counted) {
+  atomic_counts::add(counted.round_trips);
+  auto answer = transport.execute(c, until);
+  if (!answer && answer.error().was == sent::no && std::chrono::steady_clock::now() < until) answer = transport.execute(c, until);
+  return answer;
+}
+
+inline io_error error_of(reply const& r) { return {classify(r.text), sent::no}; }
+
+/// The script's answer, which is integers and nothing else.
+template <redis_transport T>
+result<reply> run_script(T& transport, std::span<std::string const> keys, words const& arguments, deadline until, atomic_counts& counted) {
+  std::string const key_count = std::to_string(keys.size());
+  std::vector<std::string_view> all{"EVALSHA", script_sha1, key_count};
+  all.insert(all.end(), keys.begin(), keys.end());
+  auto const views = arguments.views();
+  all.insert(all.end(), views.begin(), views.end());
+
+  command const c{all, keys.front()};
+  auto answer = send(transport, c, until, counted);
+  if (answer && answer->says("NOSCRIPT")) {
+    atomic_counts::add(counted.script_loads);
+    all[0] = "EVAL";
+    all[1] = script;
+    answer = send(transport, c, until, counted);
+  }
+  if (!answer) return answer;
+  if (answer->is == reply::kind::error) return error_of(*answer);
+  if (answer->is != reply::kind::integers || answer->integers.size() < 2) return io_error{errc::bad_reply, sent::unknown};
+  return answer;
+}
+
+}  // namespace penstock::inline v0_1::redis::detail

@@ -1,0 +1,3 @@
+// This program counts what it takes from operator new, too.
+
+#include "unit/allocations.cpp"

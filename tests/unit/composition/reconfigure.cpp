@@ -1,0 +1,229 @@
+// limiter::reconfigure: another configuration in force, under traffic.
+
+#include "subjects.hpp"
+
+using namespace composition;
+
+namespace {
+
+/// Each of the six over each store, its rate first.
+void for_each_limiter(auto check) {
+  for_each_store([&]<class Store>(std::type_identity<Store>, char const* where) {
+    INFO(where);
+    for_each_algorithm([&]<class A>(std::type_identity<A>) {
+      check(std::type_identity<limiter<A, std::string, manual_clock, Store>>{});
+    });
+  });
+  for_each_algorithm([&]<class A>(std::type_identity<A>) {
+    check(std::type_identity<limiter<algorithm::all_of<A, algorithm::sliding_log>, std::string, manual_clock>>{});
+  });
+}
+
+/// A configuration of any of them; of an all_of, with a second rule that never binds.
+template <class L>
+typename L::config configured(rate r) {
+  if constexpr (requires(typename L::config c) { c.rules; })
+    return {{r}, {per(100'000, 1s)}};
+  else
+    return {r};
+}
+
+std::uint64_t left(auto const& limiter, nanoseconds at) { return limiter.peek_at(on(at), "ann", cost{0}).remaining; }
+
+}  // namespace
+
+TEST_CASE("raising a limit gives a key its share of the new one, not a fresh allowance") {
+  manual_clock clock{1min};
+  bucket<std::string> limit({per_minute(100)}, clock);
+  CHECK(limit.allow("ann", cost{40}));
+  limit.reconfigure({per_minute(10'000)});
+  CHECK(left(limit, 1min) == 6'000);  // 40 % are used
+  CHECK(limit.peek("ann", cost{0}).reset_after == 24s);
+  CHECK(limit.peek("ann", cost{0}).limit == 10'000);
+  CHECK(left(limit, 66s) == 7'000);
+
+  window<std::string> windows({per_minute(100)}, clock);
+  CHECK(windows.allow("ann", cost{40}));
+  windows.reconfigure({per_minute(10'000)});
+  CHECK(left(windows, 1min) == 9'960);  // a window counts
+}
+
+TEST_CASE("raised or lowered, a key that has used all waits, and is admitted to the nanosecond when it was told") {
+  for_each_limiter([]<class L>(std::type_identity<L>) {
+    for (rate const next : {per_minute(1'000), per_minute(10), per(100, 2min), per(100, 10s), per(10, 3h)})
+      for (rate const first : {per_minute(100), per(100, 150s), per(100, 2h)}) {
+        INFO("from 100 per " << first.period.count() << " ns to " << next.count << " per " << next.period.count()
+                             << " ns");
+        manual_clock clock{24h};
+        L limit(configured<L>(first), clock);
+        CHECK(limit.allow("ann", cost{100}));
+        limit.reconfigure(configured<L>(next));
+        decision const d = limit.allow("ann");
+        if (d) continue;  // a window counts units, of which more are allowed now
+        CHECK(d.limit == next.count);
+        CHECK(d.retry_after <= 2 * next.period);
+        CHECK(d.reset_after <= 2 * next.period);
+        clock.advance(d.retry_after - 1ns);
+        CHECK(limit.allow("ann").outcome == verdict::limited);
+        clock.advance(1ns);
+        CHECK(limit.allow("ann").outcome == verdict::admitted);
+      }
+  });
+}
+
+TEST_CASE("lowering the largest accepted limit to 100: 101 never; then at most 100, then no more") {
+  auto const check = [](auto type, auto const& largest, auto const& hundred) {
+    using L = typename decltype(type)::type;
+    INFO(L::algorithm_type::name);
+    for (bool const used : {false, true}) {
+      manual_clock clock{24h};
+      L limit(largest, clock);
+      if (used) limit.charge("ann", cost{std::uint64_t{1} << 30});
+      limit.reconfigure(hundred);
+      CHECK(limit.allow("ann", cost{101}).outcome == verdict::never);
+      std::uint64_t admitted = 0;
+      while (limit.allow("ann")) ++admitted;
+      CHECK(admitted <= 100);
+      CHECK((used || admitted == 100));
+      CHECK(limit.allow("ann").outcome == verdict::limited);
+      clock.advance(2min);  // two windows, for the counter
+      admitted = 0;
+      while (limit.allow("ann")) ++admitted;
+      CHECK(admitted == 100);
+    }
+  };
+  constexpr std::uint64_t largest_word = std::uint64_t{1} << 60;
+  check(std::type_identity<bucket<std::string>>{}, algorithm::token_bucket::config{per(1, 1ns), largest_word},
+        algorithm::token_bucket::config{per_minute(100)});
+  check(std::type_identity<leaky_meter<std::string, manual_clock>>{},
+        algorithm::leaky_meter::config{per(1, 1ns), largest_word}, algorithm::leaky_meter::config{per_minute(100)});
+  check(std::type_identity<leaky_queue<std::string, manual_clock>>{},
+        algorithm::leaky_queue::config{per(1, 1ns), largest_word}, algorithm::leaky_queue::config{per_minute(100)});
+  check(std::type_identity<window<std::string>>{},
+        algorithm::fixed_window::config{per_minute(algorithm::fixed_window::most)},
+        algorithm::fixed_window::config{per_minute(100)});
+  check(std::type_identity<sliding_log<std::string, manual_clock>>{},
+        algorithm::sliding_log::config{per_minute(algorithm::sliding_log::most)},
+        algorithm::sliding_log::config{per_minute(100)});
+  check(std::type_identity<sliding_counter<std::string, manual_clock>>{},
+        algorithm::sliding_counter::config{per_minute(algorithm::sliding_counter::most)},
+        algorithm::sliding_counter::config{per_minute(100)});
+}
+
+TEST_CASE("a key that is fresh is fresh under every configuration") {
+  for_each_limiter([]<class L>(std::type_identity<L>) {
+    manual_clock clock{24h};
+    L limit(configured<L>(per_minute(100)), clock);
+    for (std::uint64_t const size : {1U, 7U, 1'000U, 100U}) {
+      limit.reconfigure(configured<L>(per_minute(size)));
+      CHECK(limit.peek("ann", cost{size}).remaining == 0);
+      CHECK(limit.peek("ann", cost{size + 1}).outcome == verdict::never);
+    }
+    CHECK(limit.stats().keys == 0);
+  });
+}
+
+TEST_CASE("the same configuration again changes nothing") {
+  for_each_limiter([]<class L>(std::type_identity<L>) {
+    manual_clock clock{24h};
+    L limit(configured<L>(ten), clock), untouched(configured<L>(ten), clock);
+    for (L* const l : {&limit, &untouched}) {
+      CHECK(l->allow("ann", cost{3}));
+      l->charge("ann", cost{14});  // in debt: not cut to full use
+    }
+    limit.reconfigure(configured<L>(ten));
+    CHECK(alike(limit, untouched, "ann", 24h));
+  });
+}
+
+TEST_CASE("there and back again, a key that nobody asked for meanwhile is as it was") {
+  for_each_limiter([]<class L>(std::type_identity<L>) {
+    manual_clock clock{24h};
+    L limit(configured<L>(ten), clock), untouched(configured<L>(ten), clock);
+    for (L* const l : {&limit, &untouched}) CHECK(l->allow("ann", cost{7}));
+    for (int i = 0; i < 3; ++i) {
+      limit.reconfigure(configured<L>(per(1, 1s)));
+      limit.reconfigure(configured<L>(ten));
+    }
+    CHECK(alike(limit, untouched, "ann", 24h));
+  });
+}
+
+TEST_CASE("what a configuration left is capped by every later one, not only by the next") {
+  manual_clock clock{24h};
+  auto const check = [&](auto& limit) {
+    clock.set(24h);
+    CHECK(limit.allow("ann", cost{180}));  // three minutes ahead
+    limit.reconfigure({per(1, 1s)});
+    limit.reconfigure({per(60, 1min)});
+    clock.advance(5s);  // longer than anything of the second one
+    decision const d = limit.allow("ann");
+    CHECK(d.reset_after <= 1min);
+    CHECK(d.retry_after <= 1min);
+    clock.advance(d.retry_after);
+    CHECK(limit.allow("ann"));
+  };
+  bucket<std::string> buckets({per(180, 3min)}, clock);
+  check(buckets);
+  leaky_meter<std::string, manual_clock> meters({per(180, 3min)}, clock);
+  check(meters);
+  leaky_queue<std::string, manual_clock> queues({per(180, 3min)}, clock);
+  check(queues);
+  window<std::string> windows({per(180, 3min)}, clock);
+  check(windows);
+}
+
+TEST_CASE("a configuration that cannot be is refused, and all stays as it was") {
+  for_each_limiter([]<class L>(std::type_identity<L>) {
+    manual_clock clock{24h};
+    L limit(configured<L>(ten), clock), untouched(configured<L>(ten), clock);
+    for (L* const l : {&limit, &untouched}) CHECK(l->allow("ann", cost{7}));
+    for (rate const wrong : {per(0, 1s), per(1, 0s), per(1, -1s), per(1, 24h * 40'000)})
+      CHECK(complaint_of([&] { limit.reconfigure(configured<L>(wrong)); }) != "none");
+    CHECK(limit.algorithm() == untouched.algorithm());
+    CHECK(alike(limit, untouched, "ann", 24h));
+  });
+  using nested =
+      limiter<algorithm::all_of<algorithm::token_bucket, algorithm::fixed_window>, std::string, manual_clock>;
+  nested limit({{ten}, {ten}});
+  CHECK(contains(complaint_of([&] { limit.reconfigure({{per_second(1)}, {per(0, 1s)}}); }), "fixed_window.limit"));
+  CHECK(limit.peek_at(on(0s), "ann", cost{10}));  // the first rule did not change by itself
+}
+
+TEST_CASE("a rate that misses 0.2 % in the units fixed at construction is refused") {
+  manual_clock clock;
+  bucket<std::string> limit({.refill = per(1, 3ns), .burst = 5}, clock);  // whole nanoseconds
+  CHECK(contains(complaint_of([&] { limit.reconfigure({.refill = per(2, 3ns), .burst = 5}); }), "0.2 %"));
+  CHECK(contains(complaint_of([&] { limit.reconfigure({.refill = per(10'000'000'000, 1s), .burst = 5}); }),
+                 "token_bucket.refill"));
+  CHECK(limit.algorithm().true_rate() == per(1, 3ns));
+  limit.reconfigure({.refill = per_second(3), .burst = 5});  // a third of a second misses by less than a nanosecond
+  CHECK(limit.allow("ann", cost{5}));
+  CHECK(limit.peek("ann").retry_after == 333'333'334ns);
+  bucket<std::string> halves({.refill = per(2, 3ns), .burst = 5}, clock);
+  halves.reconfigure({.refill = per(2, 5ns), .burst = 5});
+  CHECK(halves.algorithm().true_rate() == per(2, 5ns));
+}
+
+TEST_CASE("a limiter without a key changes its configuration too") {
+  manual_clock clock;
+  bucket<> limit({per_second(10)}, clock);
+  CHECK(limit.allow(cost{10}));
+  limit.reconfigure({.refill = per_second(20), .burst = 40});
+  CHECK(limit.peek(cost{0}).remaining == 20);  // fresh in a second, of two
+  limit.reconfigure({.refill = per_second(10), .burst = 2});
+  CHECK(limit.peek().retry_after == 100ms);
+  CHECK(limit.algorithm().size() == 2);
+}
+
+TEST_CASE("a list of keys shows them as the configuration in force does") {
+  for_each_limiter([]<class L>(std::type_identity<L>) {
+    manual_clock clock{24h};
+    L limit(configured<L>(per(100, 3min)), clock);
+    CHECK(limit.allow("ann", cost{100}));
+    limit.reconfigure(configured<L>(per(10, 20s)));
+    std::vector<decision> listed;
+    limit.for_each([&](fingerprint, decision const& d) { listed.push_back(d); });
+    CHECK(listed == std::vector<decision>{limit.peek("ann", cost{0})});
+  });
+}

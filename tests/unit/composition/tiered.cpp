@@ -1,0 +1,258 @@
+// tiered.hpp: plans of one algorithm, one table for all keys.
+
+#include "subjects.hpp"
+
+#include <penstock/lease.hpp>
+#include <penstock/tiered.hpp>
+
+#include <optional>
+
+using namespace composition;
+
+namespace {
+
+enum class plan : std::uint8_t { free, basic, enterprise };
+
+template <template <class, class, class> class L, class Store = default_store>
+using plans = tiered<L, plan, std::string, manual_clock, Store>;
+
+constexpr rate of_free = per_minute(100), of_basic = per_minute(1'000), of_enterprise = per_minute(10'000);
+
+std::uint64_t left(auto const& limiter, plan p, nanoseconds at = 0s) {
+  return limiter.peek_at(on(at), p, "ann", cost{0}).remaining;
+}
+
+/// check(std::type_identity<limiter>) for the three plans in each of the six and each store.
+void for_each_kind(auto check) {
+  for_each_store([&]<class Store>(std::type_identity<Store>, char const* where) {
+    INFO(where);
+    check(std::type_identity<plans<token_bucket, Store>>{}, "token_bucket");
+    check(std::type_identity<plans<leaky_meter, Store>>{}, "leaky_meter");
+    check(std::type_identity<plans<leaky_queue, Store>>{}, "leaky_queue");
+    check(std::type_identity<plans<fixed_window, Store>>{}, "fixed_window");
+    check(std::type_identity<plans<sliding_counter, Store>>{}, "sliding_counter");
+    check(std::type_identity<plans<sliding_log, Store>>{}, "sliding_log");
+  });
+}
+
+}  // namespace
+
+TEST_CASE("each call is held to the plan it names") {
+  for_each_kind([]<class L>(std::type_identity<L>, char const* name) {
+    INFO(name);
+    L limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}, {plan::enterprise, {of_enterprise}}});
+    auto const most = [&](plan p, char const* key, std::uint64_t size) {
+      CHECK(limit.peek_at(on(1min), p, key, cost{size + 1}).outcome == verdict::never);
+      CHECK(limit.peek_at(on(1min), p, key, cost{size}).limit == size);
+      CHECK(limit.allow_at(on(1min), p, key, cost{size}).remaining == 0);
+      decision const d = limit.allow_at(on(1min), p, key);
+      CHECK(d.outcome == verdict::limited);
+      CHECK_FALSE(limit.allow_at(on(1min) + d.retry_after - 1ns, p, key));
+      CHECK(limit.allow_at(on(1min) + d.retry_after, p, key));
+    };
+    most(plan::free, "ann", 100);
+    most(plan::basic, "bob", 1'000);
+    most(plan::enterprise, "eve", 10'000);
+    CHECK(limit.stats().keys == 3);
+  });
+}
+
+TEST_CASE("a key that changes its plan is neither fresh nor lost: 40 of 100 a minute are 40 % of any other") {
+  plans<token_bucket> limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}, {plan::enterprise, {of_enterprise}}});
+  CHECK(limit.allow_at(on(0s), plan::free, "ann", cost{40}));
+  CHECK(left(limit, plan::free) == 60);
+  CHECK(left(limit, plan::basic) == 600);
+  CHECK(left(limit, plan::enterprise) == 6'000);
+  CHECK(limit.allow_at(on(0s), plan::enterprise, "ann", cost{1'000}));  // up: 50 % used
+  CHECK(left(limit, plan::free) == 50);                                 // and down
+  CHECK(limit.allow_at(on(0s), plan::free, "ann", cost{50}));
+  for (plan const p : {plan::free, plan::basic, plan::enterprise}) {
+    CHECK(left(limit, p) == 0);
+    CHECK(limit.peek_at(on(0s), p, "ann", cost{0}).reset_after == 1min);
+  }
+  CHECK(left(limit, plan::enterprise, 30s) == 5'000);
+}
+
+TEST_CASE("a key up and down all day never finds more than the plan that gives most") {
+  for_each_kind([]<class L>(std::type_identity<L>, char const* name) {
+    INFO(name);
+    L limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}, {plan::enterprise, {of_enterprise}}});
+    dice random(7);
+    std::uint64_t admitted = 0;
+    for (int i = 0; i < 20'000; ++i)
+      if (cost const c{random.below(200)}; limit.allow_at(on(1min), static_cast<plan>(random.below(3)), "ann", c))
+        admitted += c.units;
+    CHECK(admitted <= 10'000);
+    CHECK(left(limit, plan::enterprise, 1min) < 200);
+  });
+}
+
+TEST_CASE("what is used up is capped at the new plan's own full use") {
+  enum class pace { slow, fast };
+  tiered<token_bucket, pace, std::string, manual_clock> limit(
+      {{pace::slow, {.refill = per_hour(60), .burst = 60}}, {pace::fast, {.refill = per_second(10), .burst = 100}}});
+  auto const left_of = [&](pace p, nanoseconds at) { return limit.peek_at(on(at), p, "ann", cost{0}).remaining; };
+  CHECK(limit.allow_at(on(0s), pace::slow, "ann", cost{30}));  // fresh in half an hour
+  decision const d = limit.peek_at(on(0s), pace::fast, "ann");
+  CHECK(d.reset_after == 10s);  // not half an hour
+  CHECK(d.retry_after == 100ms);
+  limit.charge_at(on(0s), pace::fast, "ann", cost{1});  // a debt of one, from the cap
+  CHECK(limit.peek_at(on(0s), pace::fast, "ann").retry_after == 200ms);
+  CHECK(left_of(pace::fast, 5s) == 49);
+  CHECK(left_of(pace::slow, 0s) == 59);  // ten seconds of an hour
+}
+
+TEST_CASE("a wait that is told to a key on its new plan is kept to, however long the old one's") {
+  enum class pace { slow, fast };
+  auto const check = [](auto const& configs, auto type) {
+    typename decltype(type)::type limit(configs);
+    CHECK(limit.allow_at(on(0s), pace::slow, "ann", cost{100}));
+    decision d = limit.allow_at(on(1s), pace::fast, "ann");
+    nanoseconds now = 1s;
+    CHECK_FALSE(d);
+    CHECK(d.reset_after <= 2min);
+    CHECK_FALSE(limit.allow_at(on(now + d.retry_after - 1ns), pace::fast, "ann"));
+    CHECK(limit.allow_at(on(now + d.retry_after), pace::fast, "ann"));
+  };
+  using clock = manual_clock;
+  for (rate const slow : {per(100, 110s), per(100, 150s), per(100, 10min), per(100, 24h)}) {
+    INFO("100 per " << slow.period.count() << " ns");
+    check(std::initializer_list<std::pair<pace, algorithm::token_bucket::config>>{{pace::slow, {slow}},
+                                                                                  {pace::fast, {of_free}}},
+          std::type_identity<tiered<token_bucket, pace, std::string, clock>>{});
+    check(std::initializer_list<std::pair<pace, algorithm::leaky_queue::config>>{{pace::slow, {slow}},
+                                                                                 {pace::fast, {of_free}}},
+          std::type_identity<tiered<leaky_queue, pace, std::string, clock>>{});
+    check(std::initializer_list<std::pair<pace, algorithm::fixed_window::config>>{{pace::slow, {slow}},
+                                                                                  {pace::fast, {of_free}}},
+          std::type_identity<tiered<fixed_window, pace, std::string, clock>>{});
+    check(std::initializer_list<std::pair<pace, algorithm::sliding_counter::config>>{{pace::slow, {slow}},
+                                                                                     {pace::fast, {of_free}}},
+          std::type_identity<tiered<sliding_counter, pace, std::string, clock>>{});
+    check(std::initializer_list<std::pair<pace, algorithm::sliding_log::config>>{{pace::slow, {slow}},
+                                                                                 {pace::fast, {of_free}}},
+          std::type_identity<tiered<sliding_log, pace, std::string, clock>>{});
+  }
+}
+
+TEST_CASE("a debt inside one plan is worked off in full; another plan cuts it to full use") {
+  plans<token_bucket> limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}});
+  limit.charge_at(on(0s), plan::free, "ann", cost{150});
+  CHECK(limit.peek_at(on(0s), plan::free, "ann").retry_after == 30600ms);
+  CHECK(limit.peek_at(on(0s), plan::basic, "ann").retry_after == 60ms);
+  CHECK_FALSE(limit.allow_at(on(30600ms) - 1ns, plan::free, "ann"));
+  CHECK(limit.allow_at(on(30600ms), plan::free, "ann"));
+}
+
+TEST_CASE("a charge can be undone and a key forgotten, whatever its plan") {
+  for_each_kind([]<class L>(std::type_identity<L>, char const* name) {
+    INFO(name);
+    L limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}, {plan::enterprise, {of_enterprise}}});
+    CHECK(limit.allow_at(on(0s), plan::basic, "ann", cost{300}));
+    CHECK(limit.allow_at(on(1s), plan::basic, "ann", cost{200}));
+    limit.refund_at(on(1s), plan::basic, "ann", cost{200});
+    CHECK(limit.peek_at(on(1s), plan::basic, "ann", cost{700}));
+    limit.charge_at(on(1s), plan::basic, "ann", cost{900});
+    CHECK_FALSE(limit.peek_at(on(1s), plan::basic, "ann"));
+    limit.forget("ann");
+    CHECK(limit.peek_at(on(1s), plan::free, "ann", cost{100}));
+    CHECK(limit.stats().keys == 0);
+  });
+}
+
+TEST_CASE("a lease of a key on a plan is settled on that plan") {
+  manual_clock clock;
+  plans<token_bucket> limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}}, clock);
+  {
+    auto lease = reserve(limit, {plan::basic, "ann"}, cost{500});
+    CHECK(lease);
+    CHECK(left(limit, plan::basic) == 500);
+    lease.commit(cost{200});
+  }
+  CHECK(left(limit, plan::basic) == 800);
+  {
+    auto const dropped = reserve(limit, {plan::free, "ann"}, cost{80});
+  }
+  CHECK(left(limit, plan::free) == 80);
+}
+
+TEST_CASE("one plan's configuration may change, and the others stay") {
+  manual_clock clock;
+  plans<token_bucket> limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}}, clock);
+  CHECK(limit.allow(plan::free, "ann", cost{40}));
+  limit.reconfigure(plan::free, {per_minute(200)});
+  CHECK(left(limit, plan::free) == 120);
+  CHECK(left(limit, plan::basic) == 600);
+  CHECK(limit.algorithm(plan::free).size() == 200);
+  CHECK(limit.algorithm(plan::basic).size() == 1'000);
+  CHECK(contains(complaint_of([&] { limit.reconfigure(plan::enterprise, {of_free}); }),
+                 "tiered.plan is 2; allowed: from 0 to 1"));
+  CHECK(contains(complaint_of([&] { limit.reconfigure(plan::free, {.refill = of_free, .burst = 0}); }),
+                 "token_bucket.burst is 0"));
+  CHECK(left(limit, plan::free) == 120);
+}
+
+TEST_CASE("a plan that is not configured admits nothing, ever, and counts nothing") {
+  plans<token_bucket> limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}});
+  for (decision const& d :
+       {limit.allow_at(on(0s), plan::enterprise, "ann"), limit.peek_at(on(0s), plan::enterprise, "ann", cost{0}),
+        limit.take(on(0s), {plan::enterprise, "ann"}, cost{1}).answer}) {
+    CHECK(d.outcome == verdict::never);
+    CHECK(d.retry_after == nanoseconds::max());
+  }
+  limit.charge_at(on(0s), plan::enterprise, "ann", cost{50});
+  limit.refund_at(on(0s), plan::enterprise, "ann", cost{50});
+  limit.undo(limit.take(on(0s), {plan::enterprise, "ann"}, cost{1}));
+  CHECK(limit.stats().keys == 0);
+  tiered<token_bucket, int, int, manual_clock> numbered({{0, {of_free}}});
+  CHECK(numbered.allow_at(on(0s), -1, 7).outcome == verdict::never);
+  CHECK(numbered.allow_at(on(0s), 0, 7));
+}
+
+TEST_CASE("plans are numbered from zero without a gap, each once, and each must be possible") {
+  using limit = plans<token_bucket>;
+  CHECK(complaint_of([] { limit({{plan::basic, {of_basic}}, {plan::free, {of_free}}}); }) == "none");  // in any order
+  CHECK(contains(complaint_of([] { limit(std::initializer_list<std::pair<plan, limit::config>>{}); }),
+                 "tiered.plans is empty"));
+  CHECK(contains(complaint_of([] { limit({{plan::free, {of_free}}, {plan::enterprise, {of_enterprise}}}); }),
+                 "tiered.plans is without plan 1"));
+  CHECK(contains(complaint_of([] { limit({{plan::free, {of_free}}, {plan::free, {of_basic}}}); }),
+                 "tiered.plans is plan 0 twice"));
+  CHECK(contains(complaint_of([] { limit({{plan::free, {of_free}}, {plan::basic, {per_minute(0)}}}); }),
+                 "token_bucket.refill"));
+  CHECK(
+      contains(complaint_of([] { limit({{plan::free, {of_free}}, {plan::basic, {.refill = of_basic, .burst = 0}}}); }),
+               "token_bucket.burst is 0"));
+  CHECK(contains(complaint_of([] { limit({{plan::free, {of_free}}}, {.max_keys = 0}); }), "max_keys"));
+  // Rates that no common unit keeps to 0.2 %.
+  CHECK(contains(complaint_of([] { limit({{plan::free, {per(11, 13ns)}}, {plan::basic, {per(7, 10ns)}}}); }), "0.2 %"));
+}
+
+TEST_CASE("plans share units that suit them all") {
+  // Alone, 3/s and 7/s count in thirds and sevenths of a nanosecond.
+  plans<token_bucket> limit({{plan::free, {per_second(3)}}, {plan::basic, {per_second(7)}}});
+  for (plan const p : {plan::free, plan::basic}) {
+    auto const kept = limit.algorithm(p).true_rate();
+    std::uint64_t const asked = p == plan::free ? 3 : 7;
+    // kept.count per kept.period is at most asked per second, and less by at most one in a hundred million.
+    auto const period = static_cast<std::uint64_t>(kept.period.count());
+    CHECK(kept.count * 1'000'000'000 <= asked * period);
+    CHECK(kept.count * 1'000'000'000 >= asked * (period - period / 100'000'000 - 1));
+  }
+  CHECK(limit.algorithm(plan::free).units() == limit.algorithm(plan::basic).units());
+}
+
+TEST_CASE("the calls that read the clock say what their twins say") {
+  manual_clock clock{5s};
+  plans<token_bucket> read({{plan::free, {of_free}}}, {.max_keys = 10}, clock), told({{plan::free, {of_free}}});
+  CHECK(read.allow(plan::free, "ann", cost{70}) == told.allow_at(on(5s), plan::free, "ann", cost{70}));
+  clock.advance(1s);
+  CHECK(read.peek(plan::free, "ann", cost{50}) == told.peek_at(on(6s), plan::free, "ann", cost{50}));
+  read.charge(plan::free, "ann", cost{50});
+  told.charge_at(on(6s), plan::free, "ann", cost{50});
+  CHECK(read.peek(plan::free, "ann") == told.peek_at(on(6s), plan::free, "ann"));
+  read.refund(plan::free, "ann", cost{20});
+  told.refund_at(on(6s), plan::free, "ann", cost{20});
+  CHECK(read.peek(plan::free, "ann", cost{0}) == told.peek_at(on(6s), plan::free, "ann", cost{0}));
+  CHECK(read.clock().now() == clock.now());
+}
