@@ -165,7 +165,7 @@ def goals(r):
         g.at_most(f"10 M {kind} keys beside 1 M", "1.8 × the time", large, small, times(small, 1.8))
 
     most = max((int(n[-1]) for n in r.names("latency", "alone")), default=10_000_000)
-    memory = r.ns("latency", "machine/dependent_load", most)
+    memory = r.ns("latency", "alone/-/machine, one load", most)  # fenced likewise
     g.at_most(f"a call alone, {keys_in_words(most)} text keys", "dependent load + 30 ns", r.ns("latency", "alone/text/penstock", most), memory, plus(memory, 30))
 
     one, two = (r.ns("threads", "threads", n, "different keys/integer/admitted/penstock") for n in (1, 2))

@@ -121,6 +121,14 @@ constexpr receipt_of<A> receipt(A const& algorithm, typename A::state const& s, 
     return now;
 }
 
+/// Algorithms that can promise what is not there yet.
+template <class A>
+concept reserving = requires(A const& a, typename A::state& s, instant now, duration max_delay, cost c) {
+  { a.admits_within(s, now, max_delay, c) } -> std::same_as<bool>;
+  { a.describe_within(s, now, max_delay, c) } -> std::same_as<decision>;
+  a.reserve(s, now, c);
+};
+
 /// Do its states mean something only to a clock of the same epoch?
 template <class A>
 constexpr bool tied_to_epoch(A const& algorithm) noexcept {

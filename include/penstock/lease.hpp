@@ -33,14 +33,14 @@ class [[nodiscard("a lease that is dropped gives its units back")]] lease {
   }
   lease(lease&& other) noexcept
       : limiter_(std::exchange(other.limiter_, nullptr)),
-        ticket_(std::move(other.ticket_)),
+        ticket_(std::exchange(other.ticket_, none())),
         reserved_(other.reserved_),
         deadline_(other.deadline_) {}
   lease& operator=(lease&& other) noexcept {
     if (this != &other) {
       cancel();
       limiter_ = std::exchange(other.limiter_, nullptr);
-      ticket_ = std::move(other.ticket_);
+      ticket_ = std::exchange(other.ticket_, none());
       reserved_ = other.reserved_;
       deadline_ = other.deadline_;
     }
@@ -48,7 +48,7 @@ class [[nodiscard("a lease that is dropped gives its units back")]] lease {
   }
   ~lease() { cancel(); }
 
-  /// Was it admitted? Stays true after the lease is settled.
+  /// Was it admitted? Stays true after the lease is settled, but not when it was moved from.
   explicit operator bool() const noexcept { return static_cast<bool>(ticket_.answer); }
   /// The decision it began with; `delay` is to be waited for when it was reserved within one.
   decision const& answer() const noexcept { return ticket_.answer; }
@@ -83,6 +83,12 @@ class [[nodiscard("a lease that is dropped gives its units back")]] lease {
     bool const endless = now > time_point{} && valid_for >= time_point::max() - now;
     if (!endless && valid_for != std::chrono::nanoseconds::max())
       deadline_ = now + std::chrono::duration_cast<typename time_point::duration>(valid_for);
+  }
+
+  static typename L::ticket none() {
+    typename L::ticket refused;
+    refused.answer.outcome = verdict::limited;
+    return refused;
   }
 
   L* limiter_;  ///< null once there is nothing to settle

@@ -7,7 +7,6 @@
 #include <penstock/limiter_core.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -60,13 +59,15 @@ class limiter {
   [[gnu::always_inline]] decision allow(key_argument key, cost c = cost{1})
     requires(keyed)
   {
+    auto const& plan = plans_.current();
     place const p = core_.find(key);  // the memory is on its way while the clock is read
-    return core_.take(plans_.current(), core_.reading(), p, c);
+    return core_.take(plan, core_.reading(), p, c);
   }
   [[gnu::always_inline]] decision allow_at(time_point now, key_argument key, cost c = cost{1})
     requires(keyed)
   {
-    return core_.take(plans_.current(), to_instant(now), core_.find(key), c);
+    auto const& plan = plans_.current();
+    return core_.take(plan, to_instant(now), core_.find(key), c);
   }
 
   /// What allow would return; changes nothing. cost{0} asks for the present: what is left, and when more comes.
@@ -263,7 +264,9 @@ class limiter {
   void for_each(Visit visit) const
     requires(keyed)
   {
-    core_.for_each(plans_.current(), visit);
+    auto const& plan = plans_.current();
+    core_.for_each_state(
+        plan, [&](auto const& key, auto const& state, instant now) { visit(key, core_.described(plan, state, now)); });
   }
 
   /// The table's states as bytes, so that a restarted service does not forget: versioned, checksummed, portable between
@@ -304,14 +307,10 @@ class limiter {
   }
 
   void allow_each_from(instant now, std::span<Key const> keys, std::span<decision> decisions, cost c) {
-    constexpr std::size_t ahead = 16;
-    std::size_t const count = std::min(keys.size(), decisions.size());
     auto const& plan = plans_.current();
-    std::array<place, ahead> places;
-    for (std::size_t i = 0; i < count + ahead; ++i) {
-      if (i >= ahead) decisions[i - ahead] = core_.take(plan, now, places[i % ahead], c);
-      if (i < count) places[i % ahead] = core_.find(keys[i]);
-    }
+    core_.in_flight(
+        std::min(keys.size(), decisions.size()), [&](std::size_t i) { return core_.find(keys[i]); },
+        [&](std::size_t i, place const& p) { decisions[i] = core_.take(plan, now, p, c); });
   }
 
   core core_;

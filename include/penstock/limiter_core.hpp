@@ -11,6 +11,7 @@
 #include <penstock/store/table.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -33,14 +34,6 @@ struct default_store {
 };
 
 namespace detail {
-
-/// Algorithms that can promise what is not there yet.
-template <class A>
-concept reserving = requires(A const& a, typename A::state& s, instant now, duration max_delay, cost c) {
-  { a.admits_within(s, now, max_delay, c) } -> std::same_as<bool>;
-  { a.describe_within(s, now, max_delay, c) } -> std::same_as<decision>;
-  a.reserve(s, now, c);
-};
 
 /// The ordinary question: admit now, or refuse.
 struct ask_now {
@@ -118,8 +111,12 @@ class limiter_core {
   [[gnu::always_inline]] auto take(plan<A> const& p, instant now, place const& at, cost c, Ask ask = {}) {
     A const& a = p.algorithm;
     if constexpr (std::same_as<Ask, ask_now> && requires { store_.spend(a, now, c); }) {
-      if (auto const spent = store_.spend(a, now, c); spent.what == attempt::changed)
-        return describe(a, spent.seen, now, c, true);
+      if (c.units != 0 && !p.adopts_at(now)) [[likely]] {
+        auto const spent = store_.spend(a, now, c);
+        state seen = spent.seen;
+        if (spent.what == attempt::changed) return describe(a, seen, now, c, true);
+        if (spent.what == attempt::unchanged && !reanchor(a, seen, now)) return describe(a, seen, now, c, false);
+      }
     } else if constexpr (requires { store_.attempt(at, any_step<A>{}); }) {
       if (c.units != 0) [[likely]] {
         bool admitted = false;
@@ -183,17 +180,33 @@ class limiter_core {
     });
   }
 
-  /// visit(key, decision) for every key that is not fresh; see shown() for what a key is.
+  /// Calls use(i, place of i) for i from 0 to count - 1, while the memory of the next ones is on its way.
+  template <class Find, class Use>
+  static void in_flight(std::size_t count, Find find, Use use) {
+    constexpr std::size_t ahead = 16;
+    std::array<place, ahead> places;
+    for (std::size_t i = 0; i < count + ahead; ++i) {
+      if (i >= ahead) use(i - ahead, places[i % ahead]);
+      if (i < count) places[i % ahead] = find(i);
+    }
+  }
+
+  /// visit(key, state, now) for every key that is not fresh; see shown() for what a key is.
   template <class Visit>
-  void for_each(plan<A> const& p, Visit visit) const {
+  void for_each_state(plan<A> const& p, Visit visit) const {
     instant const now = reading();
-    store_.for_each(p.algorithm, now, [&](fingerprint key, state const& s) {
-      visit(shown<Key>(key, secret_),
-            with_adopted(p, s, now, [&](state const& adopted) { return p.algorithm.describe(adopted, now, cost{0}); }));
-    });
+    store_.for_each(p.algorithm, now,
+                    [&](fingerprint key, state const& s) { visit(shown<Key>(key, secret_), s, now); });
+  }
+  /// What a call of cost 0 answers that finds s.
+  static decision described(plan<A> const& p, state const& s, instant now) {
+    return with_adopted(p, s, now, [&](state const& adopted) { return p.algorithm.describe(adopted, now, cost{0}); });
   }
 
   std::vector<std::byte> snapshot(plan<A> const& p, std::chrono::system_clock::time_point wall) const {
+    static_assert(
+        requires(snapshot_writer& out) { store_.save(p.algorithm, instant{}, out); },
+        "only a store::table can be written to a snapshot; this limiter's store is another one");
     refuse_if_tied(p.algorithm);
     snapshot_writer out;
     for (std::uint64_t const word :
@@ -205,6 +218,9 @@ class limiter_core {
   }
 
   void restore(plan<A> const& p, std::span<std::byte const> bytes, std::chrono::system_clock::time_point wall) {
+    static_assert(
+        requires(snapshot_reader& in) { store_.load(p.algorithm, instant{}, instant{}, in); },
+        "only a store::table can take over a snapshot; this limiter's store is another one");
     refuse_if_tied(p.algorithm);
     snapshot_reader in(bytes);
     in.expect("kind of states", kind_of_states(p.algorithm));

@@ -9,106 +9,23 @@
 // A key that changes its plan keeps the instant at which it would be fresh, capped at the new plan's own full use: 40
 // of 100 a minute become 40 % of 1000 a minute. It is neither a fresh allowance nor a conversion of counts.
 
+#include <penstock/algorithm/tier.hpp>
 #include <penstock/limiter.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace penstock::inline v0_1 {
-namespace detail {
-
-/// One plan's algorithm over states that remember which plan wrote them.
-template <limiting_algorithm A>
-class tier {
- public:
-  struct config {
-    typename A::config plan;
-    std::uint64_t number = 0;
-  };
-  struct state {
-    typename A::state inner{};
-    std::uint64_t tier{};
-  };
-
-  constexpr explicit tier(config const& c, instant origin = {}) : plan_(c.plan, origin), number_(c.number) {}
-  constexpr tier(A const& plan, std::uint64_t number) : plan_(plan), number_(number) {}
-  constexpr tier successor(config const& c) const { return {plan_.successor(c.plan), number_}; }
-  constexpr A const& plan() const noexcept { return plan_; }
-
-  constexpr bool admits(state const& s, instant now, cost c) const { return plan_.admits(seen(s, now), now, c); }
-  constexpr void charge(state& s, instant now, cost c) const {
-    if (c.units == 0) return;
-    adopt(s, now);
-    plan_.charge(s.inner, now, c);
-    s.tier = number_;
-  }
-  using receipt = receipt_of<A>;
-  constexpr void refund(state& s, instant charged_at, cost c) const
-    requires(!std::same_as<receipt, instant>)
-  {
-    plan_.refund(s.inner, charged_at, c);
-  }
-  constexpr void refund(state& s, receipt const& charged_at, cost c) const { plan_.refund(s.inner, charged_at, c); }
-  constexpr receipt charged_at(state const& s, instant now) const { return detail::receipt(plan_, seen(s, now), now); }
-  constexpr void make_own(state& s, instant now) const { detail::make_own(plan_, s.inner, now); }
-  constexpr decision describe(state const& s, instant now, cost c) const {
-    return plan_.describe(seen(s, now), now, c);
-  }
-  constexpr instant fresh_at(state const& s) const { return plan_.fresh_at(s.inner); }
-  constexpr bool is_fresh(state const& s, instant now) const { return detail::is_fresh(plan_, s.inner, now); }
-  /// What two plans left belongs to neither.
-  constexpr state join(state const& a, state const& b) const {
-    return {plan_.join(a.inner, b.inner), a.tier == b.tier ? a.tier : no_tier};
-  }
-  /// A cap is kept, also by a refusal (see plan::adopt).
-  constexpr bool reanchor(state& s, instant now) const {
-    bool const capped = adopt(s, now);
-    return detail::reanchor(plan_, s.inner, now) || capped;
-  }
-  constexpr bool adopt(state& s, instant now) const {
-    if constexpr (adopts)
-      if (s.tier != number_ && plan_.adopt(s.inner, now)) {
-        s.tier = number_;
-        return true;
-      }
-    return false;
-  }
-  constexpr duration full_use() const noexcept { return plan_.full_use(); }
-
-  friend constexpr bool operator==(tier const&, tier const&) = default;
-
- private:
-  static constexpr std::uint64_t no_tier = std::numeric_limits<std::uint64_t>::max();
-  static constexpr bool adopts = requires(A const& a, typename A::state& s, instant now) { a.adopt(s, now); };
-
-  /// The state as this plan sees it: by reference where nothing can be capped.
-  constexpr auto seen(state const& s, instant now) const
-    requires adopts
-  {
-    state capped = s;
-    adopt(capped, now);
-    return capped.inner;
-  }
-  constexpr auto const& seen(state const& s, instant) const
-    requires(!adopts)
-  {
-    return s.inner;
-  }
-
-  A plan_;
-  std::uint64_t number_;
-};
-
-}  // namespace detail
 
 /// A keyed limiter with several configurations of one algorithm. L is one of the six names (penstock::token_bucket
 /// ...), Tier an enum or an integer, numbered from 0. Concurrency: as limiter.
@@ -172,6 +89,31 @@ class tiered {
   decision peek_at(time_point now, Tier plan, typename core::argument key, cost c = cost{1}) const {
     return with(plan, [&](auto const& in_force) { return core_.look(in_force, to_instant(now), core_.find(key), c); });
   }
+  /// As limiter::allow_within. Buckets, meters and queues only.
+  decision allow_within(Tier plan, typename core::argument key, std::chrono::nanoseconds max_delay, cost c = cost{1})
+    requires detail::reserving<algorithm_type>
+  {
+    place const p = core_.find(key);
+    return with(plan, [&](auto const& in_force) {
+      return core_.take(in_force, core_.reading(), p, c, detail::ask_within{max_delay});
+    });
+  }
+  decision allow_within_at(time_point now, Tier plan, typename core::argument key, std::chrono::nanoseconds max_delay,
+                           cost c = cost{1})
+    requires detail::reserving<algorithm_type>
+  {
+    return with(plan, [&](auto const& in_force) {
+      return core_.take(in_force, to_instant(now), core_.find(key), c, detail::ask_within{max_delay});
+    });
+  }
+  /// As limiter::allow_each: decisions[i] answers requests[i], each under its own plan.
+  void allow_each(std::span<key_argument const> requests, std::span<decision> decisions, cost c = cost{1}) {
+    allow_each_from(core_.reading(), requests, decisions, c);
+  }
+  void allow_each_at(time_point now, std::span<key_argument const> requests, std::span<decision> decisions,
+                     cost c = cost{1}) {
+    allow_each_from(to_instant(now), requests, decisions, c);
+  }
   void charge(Tier plan, typename core::argument key, cost c) { charge_at(core_.clock().now(), plan, key, c); }
   void charge_at(time_point now, Tier plan, typename core::argument key, cost c) {
     if (configured(plan)) core_.settle(tiers_[number_of(plan)]->current(), to_instant(now), core_.find(key), c);
@@ -184,6 +126,25 @@ class tiered {
   void forget(typename core::argument key) { core_.forget(tiers_[0]->current(), core_.find(key)); }
   store_stats stats() const { return core_.stats(tiers_[0]->current()); }
 
+  /// visit(plan, key, decision) for every key that is not fresh, under the plan that charged it last; see
+  /// limiter::for_each.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    core_.for_each_state(tiers_[0]->current(), [&](auto const& key, auto const& state, instant now) {
+      std::size_t const number = state.tier < tiers_.size() ? static_cast<std::size_t>(state.tier) : 0;
+      visit(static_cast<Tier>(number), key, core_.described(tiers_[number]->current(), state, now));
+    });
+  }
+
+  /// As limiter::snapshot and restore; the plans may have changed meanwhile, but not the units that suit them all.
+  std::vector<std::byte> snapshot(std::chrono::system_clock::time_point wall = std::chrono::system_clock::now()) const {
+    return core_.snapshot(tied()->current(), wall);
+  }
+  void restore(std::span<std::byte const> bytes,
+               std::chrono::system_clock::time_point wall = std::chrono::system_clock::now()) {
+    core_.restore(tied()->current(), bytes, wall);
+  }
+
   /// Puts another configuration of one plan in force (see limiter::reconfigure). Throws config_error, nothing changed.
   void reconfigure(Tier plan, config const& c) {
     detail::check_range({"tiered", "plan"}, number_of(plan), 0, tiers_.size() - 1);
@@ -195,7 +156,10 @@ class tiered {
   /// The algorithm of a plan; the plan must be configured.
   algorithm_type algorithm(Tier plan) const { return tiers_[number_of(plan)]->current().algorithm.plan(); }
 
-  // The layer's side (stack.hpp).
+  /// What a layer's projection returns: [&](auto const& request) { return api.on(request.plan, request.user); }
+  static key_argument on(Tier plan, typename core::argument key) { return {plan, key}; }
+
+  // The layer's side (stack.hpp); also what leases are made of.
   class ticket {
    public:
     decision answer;
@@ -209,20 +173,11 @@ class tiered {
     Tier plan_{};
   };
   decision peek(time_point now, key_argument const& k, cost c) const { return peek_at(now, k.plan, k.key, c); }
-  ticket take(time_point now, key_argument const& k, cost c) {
-    ticket t;
-    t.at_ = core_.find(k.key);
-    t.units_ = c;
-    t.plan_ = k.plan;
-    if (!configured(k.plan)) {
-      t.answer = not_configured();
-      return t;
-    }
-    auto const taken = core_.take(tiers_[number_of(k.plan)]->current(), to_instant(now), t.at_, c,
-                                  detail::remembering<detail::ask_now>{});
-    t.answer = taken.answer;
-    t.charged_at_ = taken.charged_at;
-    return t;
+  ticket take(time_point now, key_argument const& k, cost c) { return issue(now, k, c, detail::ask_now{}); }
+  ticket take_within(time_point now, key_argument const& k, std::chrono::nanoseconds max_delay, cost c)
+    requires detail::reserving<algorithm_type>
+  {
+    return issue(now, k, c, detail::ask_within{max_delay});
   }
   void undo(ticket&& t) { give_back(t, t.units_); }
   void give_back(ticket const& t, cost c) {
@@ -245,6 +200,39 @@ class tiered {
     d.retry_after = duration::max();
     return d;
   }
+  template <class Ask>
+  ticket issue(time_point now, key_argument const& k, cost c, Ask ask) {
+    ticket t;
+    t.at_ = core_.find(k.key);
+    t.units_ = c;
+    t.plan_ = k.plan;
+    if (!configured(k.plan)) {
+      t.answer = not_configured();
+      return t;
+    }
+    auto const taken =
+        core_.take(tiers_[number_of(k.plan)]->current(), to_instant(now), t.at_, c, detail::remembering<Ask>{ask});
+    t.answer = taken.answer;
+    t.charged_at_ = taken.charged_at;
+    return t;
+  }
+
+  void allow_each_from(instant now, std::span<key_argument const> requests, std::span<decision> decisions, cost c) {
+    std::size_t const count = std::min(requests.size(), decisions.size());
+    core_.in_flight(
+        count, [&](std::size_t i) { return core_.find(requests[i].key); },
+        [&](std::size_t i, place const& p) {
+          decisions[i] = with(requests[i].plan, [&](auto const& in_force) { return core_.take(in_force, now, p, c); });
+        });
+  }
+
+  /// A plan whose states mean nothing to a clock of another epoch, if there is one: it speaks for the table.
+  auto const& tied() const {
+    auto const found = std::find_if(tiers_.begin(), tiers_.end(),
+                                    [](auto const& tier) { return detail::tied_to_epoch(tier->current().algorithm); });
+    return found == tiers_.end() ? tiers_.front() : *found;
+  }
+
   decision with(Tier plan, auto use) const {
     return configured(plan) ? use(tiers_[number_of(plan)]->current()) : not_configured();
   }

@@ -54,10 +54,14 @@ template <class Clock, class Duration>
     if (std::cmp_greater(ticks, std::numeric_limits<std::int64_t>::max())) return latest;
     auto const count = static_cast<std::int64_t>(ticks);
     std::int64_t const wholes = detail::floor_divide(count, tick::den), rest = count - wholes * tick::den;
-    if (wholes > most / tick::num) return latest;
-    if (wholes < -most / tick::num) return earliest;
-    instant const t{duration{wholes * tick::num + rest * tick::num / tick::den}};
-    return t < earliest ? earliest : t > latest ? latest : t;
+    if constexpr (tick::num > 1) {
+      if (wholes > most / tick::num) return latest;
+      if (wholes < -most / tick::num) return earliest;
+    }
+    std::int64_t const ns = wholes * tick::num + rest * tick::num / tick::den;
+    if ((ns ^ (ns << 1)) < 0) [[unlikely]]  // the two highest bits differ: 2^62 or more, or less than -2^62
+      return ns < 0 ? earliest : latest;
+    return instant{duration{ns}};
   }
 }
 

@@ -357,17 +357,10 @@ TEMPLATE_TEST_CASE("no call allocates", "[memory]", token_bucket, aligned_window
 
 // ---- what a call may touch ------------------------------------------------------------------------------------------
 
-namespace {
-
-template <class Row>
-using table_of = penstock::store::table::of<typename Row::algorithm, std::uint64_t>;
-
-}  // namespace
-
 TEMPLATE_TEST_CASE("a call can touch two lines of its key's shard, always the same", "[table]", token_bucket,
                    leaky_queue, aligned_window, bucket_and_window) {
   for (std::size_t const keys : {1U, 4U, 100U, 1'000U, 10'000U, 200'000U}) {
-    table_of<TestType> const table({.max_keys = keys});
+    penstock::store::table::of<typename TestType::algorithm, std::uint64_t> const table({.max_keys = keys});
     dice d(51);
     struct run {
       std::uintptr_t first = std::numeric_limits<std::uintptr_t>::max(), last = 0;
@@ -376,10 +369,10 @@ TEMPLATE_TEST_CASE("a call can touch two lines of its key's shard, always the sa
     bool two_lines = true, same_again = true, aligned = true;
     for (std::size_t i = 0; i < 20 * keys + 1'000; ++i) {
       penstock::fingerprint const f{d.bits(), d.bits()};
-      auto const p = table.locate(f), again = table.locate(f);
-      two_lines = two_lines && p.lines.size() == 2 && p.lines[0] != p.lines[1];
-      same_again = same_again && p.shard == again.shard && p.lines == again.lines && p.tag == f.tag;
-      for (auto const* const line : p.lines) {
+      auto const p = table.touched_by(f), again = table.touched_by(f);
+      two_lines = two_lines && p.left != p.right;
+      same_again = same_again && p.shard == again.shard && p.left == again.left && p.right == again.right;
+      for (auto const* const line : {p.left, p.right}) {
         auto const at = reinterpret_cast<std::uintptr_t>(line);
         aligned = aligned && at % 64 == 0 && sizeof(*line) == 64;
         auto& of = shards[p.shard];
@@ -414,12 +407,12 @@ TEMPLATE_TEST_CASE("a refusal writes to no line and to no shard head, an admissi
                    token_bucket, leaky_queue, aligned_window, bucket_and_window) {
   shape const s{3, 10s, 3};
   auto const a = algorithm_of<TestType>(s);
-  table_of<TestType> table({.max_keys = 40});
+  penstock::store::table::of<typename TestType::algorithm, std::uint64_t> table({.max_keys = 40});
   auto const memory = [&](auto const& p) {
     std::array<std::array<unsigned char, 64>, 3> bytes;
     std::memcpy(bytes[0].data(), static_cast<void const*>(p.shard), 64);
-    std::memcpy(bytes[1].data(), static_cast<void const*>(p.lines[0]), 64);
-    std::memcpy(bytes[2].data(), static_cast<void const*>(p.lines[1]), 64);
+    std::memcpy(bytes[1].data(), static_cast<void const*>(p.left), 64);
+    std::memcpy(bytes[2].data(), static_cast<void const*>(p.right), 64);
     return bytes;
   };
   dice d(53);
@@ -429,10 +422,11 @@ TEMPLATE_TEST_CASE("a refusal writes to no line and to no shard head, an admissi
     newest += d.up_to(100ms);
     nanoseconds const now = newest - (d.below(4) == 0 ? d.up_to(10s) : 0ns);
     std::uint64_t const key = d.below(100) * 0x9e37'79b9'7f4a'7c15;
-    auto const p = table.locate({key, key});
+    penstock::fingerprint const f{key, key};
+    auto const p = table.touched_by(f);
     auto const before = memory(p);
     bool admitted = false;
-    table.change(a, p, on(now), [&](auto& state) {
+    table.change(a, f, on(now), [&](auto& state) {
       admitted = a.admits(state, on(now), penstock::cost{1});
       if (admitted) a.charge(state, on(now), penstock::cost{1});
       return admitted;

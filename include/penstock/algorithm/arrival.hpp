@@ -104,7 +104,10 @@ class arrival {
 
   /// A reading, in units.
   [[gnu::always_inline]] constexpr word word_at(instant now) const noexcept {
-    return static_cast<word>(std::clamp(now, first_, last_).time_since_epoch().count()) * scale_ + offset_;
+    std::uint64_t since = detail::between(first_, now);
+    if (since > span_) [[unlikely]]
+      since = now < first_ ? 0 : span_;
+    return first_word_ + since * scale_;
   }
 
   /// The word a call at n starts from. One further ahead than any debt and any lag can take it was left by a clock
@@ -193,9 +196,9 @@ class arrival {
 
   /// The first reading, in whole nanoseconds, that is not before w; max() when the clock cannot get there.
   constexpr instant reached(word w) const noexcept {
-    if (w <= word_at(first_)) return earliest;  // readings before first_ count as first_
-    if (w > word_at(last_)) return instant::max();
-    return first_ + detail::nanoseconds_of(detail::ceil_divide(w - word_at(first_), scale_));
+    if (w <= first_word_) return earliest;  // readings before first_ count as first_
+    std::uint64_t const since = detail::ceil_divide(w - first_word_, scale_);
+    return since > span_ ? instant::max() : first_ + detail::nanoseconds_of(since);
   }
 
   /// Words as distances from a reading, for storage: relative ones survive a change of origin.
@@ -211,9 +214,10 @@ class arrival {
   constexpr void set_span() noexcept {
     std::uint64_t const most_back = (shift - 1) / scale_;
     std::uint64_t const most_ahead = (std::numeric_limits<word>::max() - shift - 4 * most_units) / scale_;
-    first_ = detail::between(earliest, origin_) <= most_back ? earliest : origin_ - detail::nanoseconds_of(most_back);
-    last_ = detail::between(origin_, latest) <= most_ahead ? latest : origin_ + detail::nanoseconds_of(most_ahead);
-    offset_ = shift - static_cast<word>(origin_.time_since_epoch().count()) * scale_;  // modulo 2^64
+    std::uint64_t const back = std::min(detail::between(earliest, origin_), most_back);
+    first_ = origin_ - detail::nanoseconds_of(back);
+    span_ = back + std::min(detail::between(origin_, latest), most_ahead);
+    first_word_ = shift - back * scale_;
   }
 
   std::uint64_t size_;
@@ -221,9 +225,10 @@ class arrival {
   std::uint64_t interval_ = 0;  ///< C: units of time per unit of cost
   std::uint64_t full_ = 0;      ///< W: what the whole allowance takes to recover
   std::uint64_t lag_ = 0;       ///< Λ: how far readings may lag
-  std::uint64_t offset_ = 0;
   instant origin_;
-  instant first_{}, last_{};  ///< the readings that fit a word: 10 years back and 20 ahead of the origin at least
+  instant first_{};         ///< the readings that fit a word begin here: 10 years before the origin at least
+  std::uint64_t span_ = 0;  ///< and end so many nanoseconds later: 20 years after the origin at least
+  std::uint64_t first_word_ = 0;
 };
 
 /// The arithmetic with a state of one word: all that a bucket or a meter needs.

@@ -2,14 +2,15 @@
 // One very hot state, for buckets and meters: each thread takes a small lease of units at a time and spends them alone.
 //
 // With a plain cell, threads on one limit pass its cache line around on every call; here on one call in thirty-two. The
-// units of a lease are charged when it is taken, and may be spent only as long as the bucket could not have been full
-// even without the units that all threads hold unspent. Until then a charge counts the same whether it is made early or
-// late, and the bound holds exactly as in a plain cell. While the bucket is nearly full, calls are single charges.
+// units of a lease are charged when it is taken, and may be spent only as long as the bucket could not be full even
+// without the units that all threads hold unspent. Until then a charge counts the same whether it is made early or
+// late, so the bound holds exactly as in a plain cell. While the bucket is nearly full, calls are single charges.
 //
-// The price: a thread that stops calling strands at most its lease (32 units, or 1/64 of the allowance if that is less)
-// until the bucket has recovered from it, and others may be refused that much early. Refunds and forget are not meant
-// for such a limit: do not mix them with calls. `remaining` does not see what other threads have spent since this one
-// took its lease.
+// The price: a thread holds back at most its lease, 31 units, or 1/64 of the allowance if that is less. It gives the
+// rest back when it ends, and when it takes the next lease. One that falls silent without ending keeps others from
+// those units until the bucket has recovered from them, as if it had spent them. A lease is called in, and what is
+// unspent of it counts as spent, when units are refunded or forgotten, when the configuration changes, and when
+// somebody charges a bucket that may have been full meanwhile. `remaining` does not see what other threads hold.
 
 #include <penstock/store/cell.hpp>
 
@@ -18,6 +19,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 namespace penstock::inline v0_1::store {
 
@@ -30,77 +36,182 @@ struct leased_cell {
 
 template <limiting_algorithm A, class Key>
 class leased_cell::of : public detail::word_cell<A> {
+  using base = detail::word_cell<A>;
   using state = typename A::state;
   static_assert(
-      penstock::detail::word_count<state> == 1 && requires(A const& a, state& s, instant now, cost c) {
-        a.reserve(s, now, c);
-      }, "store::leased_cell is for limiters whose charges add up: token_bucket and leaky_meter");
+      penstock::detail::word_count<state> == 1 && std::is_trivially_destructible_v<A> &&
+          requires(A const& a, state& s, instant now, cost c) { a.reserve(s, now, c), a.size(); },
+      "store::leased_cell is for limiters whose charges add up: token_bucket and leaky_meter");
 
  public:
-  of() = default;
+  using place = typename base::place;
+
+  of() { desk_->cell = this; }
   of(of const&) = delete;
   of& operator=(of const&) = delete;
+  ~of() {
+    std::lock_guard const guard(desk_->lock);
+    desk_->cell = nullptr;
+  }
 
   void attempt() = delete;  // calls go to spend
 
-  /// Spends c units of this thread's lease, or takes a new one; `elsewhere` when not even c units are there.
+  /// Spends c units of this thread's lease, or takes a new one; `unchanged` when not even c units are there.
   [[gnu::always_inline]] attempted<state> spend(A const& algorithm, instant now, cost c) {
-    lease& mine = leases[id_ % leases.size()];
-    if (!mine.lasts(id_, algorithm, now) || c.units > mine.left) [[unlikely]]
-      if (!renew(algorithm, now, c, mine)) return {};
+    lease& mine = leases[slot_];
+    if (!lasts(mine, algorithm, now) || c.units > mine.left) [[unlikely]]
+      if (auto const refused = renew(algorithm, now, c, mine)) return *refused;
     state seen = mine.before;  // as if this thread's units had been charged one by one
     algorithm.charge(seen, mine.taken, cost{mine.units - mine.left});
     mine.left -= c.units;
     return {penstock::attempt::changed, seen};
   }
 
+  template <class Step>
+  std::optional<no_room<typename A::state>> change(A const& algorithm, place, instant now, Step step) {
+    base::update([&](state& s) {
+      call_in_if_full(algorithm, s, now, 0);
+      return step(s);
+    });
+    return {};
+  }
+  template <class Step>
+  void insist(A const& algorithm, place at, instant now, Step step) {
+    change(algorithm, at, now, step);
+  }
+  template <class Step>
+  void amend(A const&, place, Step step) {
+    amending_.fetch_add(1, std::memory_order_acq_rel);  // no new leases until it is done
+    call_in();
+    base::update(step);
+    amending_.fetch_sub(1, std::memory_order_release);
+  }
+
  private:
   static constexpr std::uint64_t most = 32;
 
+  /// Where threads that end find the cell, or that it is gone.
+  struct desk {
+    std::mutex lock;
+    of* cell;
+  };
   struct lease {
-    std::uint64_t cell = 0;  ///< 0: none
+    desk* from = nullptr;
     std::uint64_t units = 0, left = 0;
+    std::uint64_t calling = 0;  ///< calls_ when it was taken
+    bool counted = false;       ///< in holders_
     instant taken{}, until{};
     state before{};  ///< the shared state that the lease was taken from
     A const* algorithm = nullptr;
-
-    bool lasts(std::uint64_t wanted_cell, A const& in_force, instant now) const noexcept {
-      return cell == wanted_cell && algorithm == &in_force && taken <= now && now < until;
-    }
+    std::optional<A> rule{};  ///< the same: a thread may end when the limiter's own is gone
   };
 
-  /// Takes what is missing to c units, or a lease if that is more. False when it is not there.
-  [[gnu::noinline]] bool renew(A const& algorithm, instant now, cost c, lease& mine) {
-    if (mine.cell != id_) threads_.fetch_add(1, std::memory_order_relaxed);
-    std::uint64_t const kept = mine.lasts(id_, algorithm, now) ? mine.left : 0;
-    std::uint64_t const missing = c.units - kept;
-    std::uint64_t const usual =
-        std::clamp<std::uint64_t>(algorithm.describe(state{}, now, cost{0}).limit / 64, 1, most);
-    std::uint64_t const unspent = threads_.load(std::memory_order_relaxed) * most;
-    lease renewed{id_, 0, 0, now, {}, {}, &algorithm};
-    bool taken = false;
-    this->update([&](state& s) {
-      state spent_only = s;
-      algorithm.refund(spent_only, now, cost{unspent});
-      renewed.until = algorithm.fresh_at(spent_only);
-      std::uint64_t wanted = renewed.until > now ? std::max(missing, usual) : missing;
-      while (wanted > missing && !algorithm.admits(s, now, cost{wanted})) wanted = std::max(missing, wanted / 2);
-      taken = algorithm.admits(s, now, cost{wanted});
-      if (!taken) return false;
-      renewed.before = s;
-      renewed.units = renewed.left = kept + wanted;
-      algorithm.charge(s, now, cost{wanted});
-      return true;
-    });
-    if (taken) mine = renewed;
-    return taken;
+  bool called_in(lease const& l) const noexcept { return l.calling != calls_.load(std::memory_order_acquire); }
+  bool lasts(lease const& l, A const& in_force, instant now) const noexcept {
+    return l.from == desk_.get() && l.algorithm == &in_force && !called_in(l) && l.taken <= now && now < l.until;
   }
 
-  static inline thread_local constinit std::array<lease, 4> leases{};
-  static inline std::atomic<std::uint64_t> last_id{0};
+  void call_in() noexcept { calls_.fetch_add(1, std::memory_order_acq_rel); }
 
-  std::uint64_t const id_ = ++last_id;
-  std::atomic<std::uint64_t> threads_{0};  ///< at least as many as hold a lease
+  /// When the bucket would be full without all that `holders` may have unspent. To be asked after the state was read: a
+  /// thread counts itself before it takes, and gives back before it counts itself out.
+  static instant could_be_full_at(A const& algorithm, state s, instant now, std::uint64_t holders) noexcept {
+    algorithm.refund(s, now, cost{holders * most});
+    return algorithm.fresh_at(s);
+  }
+  /// A charge that finds the bucket full, or that would if others had not taken leases, makes those leases inexact.
+  void call_in_if_full(A const& algorithm, state const& s, instant now, std::uint64_t mine) noexcept {
+    bool const any = granted_.load(std::memory_order_acquire) == calls_.load(std::memory_order_acquire);
+    if (any && could_be_full_at(algorithm, s, now, holders_.load(std::memory_order_acquire) - mine) <= now) call_in();
+  }
+
+  /// Gives back what is left of this thread's lease and takes a new one, in one step. Says why not, if not.
+  [[gnu::noinline]] std::optional<attempted<state>> renew(A const& algorithm, instant now, cost c, lease& mine) {
+    if (ending) return attempted<state>{};
+    if (mine.from != desk_.get()) keeper.exchange(slot_, desk_);
+    if (now < mine.taken) return attempted<state>{};  // a reading that lags charges the cell itself
+    std::uint64_t const usual = std::clamp<std::uint64_t>(algorithm.size() / 64, 1, most);
+    lease next{desk_.get(), 0, 0, 0, mine.counted, now, {}, {}, &algorithm, algorithm};
+    bool admitted = false;
+    this->update([&](state& s) {
+      if (mine.algorithm == &algorithm && !called_in(mine)) algorithm.refund(s, mine.taken, cost{mine.left});
+      next.before = s;
+      admitted = algorithm.admits(s, now, c);
+      if (!admitted) return false;
+      call_in_if_full(algorithm, s, now, next.counted ? 1 : 0);
+      next.calling = calls_.load(std::memory_order_acquire);
+      next.units = c.units;
+      if (amending_.load(std::memory_order_acquire) == 0) grant(algorithm, s, now, c, usual, next);
+      algorithm.charge(s, now, cost{next.units});
+      return true;
+    });
+    if (!admitted) return attempted<state>{penstock::attempt::unchanged, next.before};
+    if (next.counted && next.units == c.units) {
+      holders_.fetch_sub(1, std::memory_order_release);
+      next.counted = false;
+    }
+    next.left = next.units;
+    mine = next;
+    return {};
+  }
+
+  /// Makes `next` a lease of as much as there is, up to the usual, if the bucket is far enough from full.
+  void grant(A const& algorithm, state const& s, instant now, cost c, std::uint64_t usual, lease& next) {
+    std::uint64_t units = std::max(c.units, usual);
+    while (units > c.units && !algorithm.admits(s, now, cost{units})) units = std::max(c.units, units / 2);
+    if (units == c.units) return;
+    state after = s;
+    algorithm.charge(after, now, cost{units});
+    std::uint64_t const holders = holders_.load(std::memory_order_acquire) + (next.counted ? 0 : 1);
+    next.until = could_be_full_at(algorithm, after, now, holders);
+    if (next.until <= now) return;
+    next.units = units;
+    if (!std::exchange(next.counted, true)) holders_.fetch_add(1, std::memory_order_acq_rel);
+    if (granted_.load(std::memory_order_relaxed) != next.calling)
+      granted_.store(next.calling, std::memory_order_release);
+  }
+
+  /// What is left of a thread's lease goes back; the thread holds none any more.
+  void take_back(lease const& l) noexcept {
+    this->update([&](state& s) {
+      if (l.left == 0 || called_in(l)) return false;
+      l.rule->refund(s, l.taken, cost{l.left});
+      return true;
+    });
+    if (l.counted) holders_.fetch_sub(1, std::memory_order_release);
+  }
+
+  static constexpr std::size_t leases_per_thread = 4;
+  static inline thread_local constinit std::array<lease, leases_per_thread> leases{};
+
+  /// Gives this thread's leases back: when it ends, and when a lease makes room for one of another cell.
+  struct lease_keeper {
+    std::array<std::shared_ptr<desk>, leases_per_thread> desks;
+
+    void exchange(std::size_t slot, std::shared_ptr<desk> const& next) {
+      if (auto const from = std::exchange(desks[slot], next)) {
+        std::lock_guard const guard(from->lock);
+        if (from->cell != nullptr) from->cell->take_back(leases[slot]);
+      }
+      leases[slot] = lease{};
+      leases[slot].from = next.get();
+    }
+    ~lease_keeper() {
+      ending = true;
+      for (std::size_t slot = 0; slot < leases_per_thread; ++slot) exchange(slot, nullptr);
+    }
+  };
+  static inline thread_local constinit bool ending = false;  ///< the keeper is gone
+  static inline thread_local lease_keeper keeper{};
+  static inline std::atomic<std::size_t> next_slot{0};
+
+  // What every call reads lies apart from the word that is written; of the rest, all is written seldom.
+  alignas(64) std::shared_ptr<desk> const desk_ = std::make_shared<desk>();
+  std::size_t const slot_ = next_slot.fetch_add(1, std::memory_order_relaxed) % leases_per_thread;
+  std::atomic<std::uint64_t> calls_{1};     ///< how often all leases were called in
+  std::atomic<std::uint64_t> granted_{0};   ///< calls_ when the last lease was granted
+  std::atomic<std::uint64_t> holders_{0};   ///< threads that may hold a lease
+  std::atomic<std::uint64_t> amending_{0};  ///< how many change the state in ways that leases do not foresee
 };
 
 }  // namespace penstock::inline v0_1::store

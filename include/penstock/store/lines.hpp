@@ -88,24 +88,32 @@ struct alignas(line_bytes) slot_line {
   std::array<std::atomic<std::uint64_t>, slots> tags;
   std::array<atomic_words<State>, slots> states;
 
-  /// The slot with this tag, or `slots`. A hint while others write: whoever uses the slot must look at its tag again.
-  [[gnu::always_inline]] std::size_t find(std::uint64_t tag) const noexcept {
+  /// Which of the slots of two lines has this tag: its number, the second line's counted on; or 2 * slots. A hint while
+  /// others write: whoever uses the slot must look at its tag again.
+  [[gnu::always_inline]] static std::size_t find(slot_line const& a, slot_line const& b, std::uint64_t tag) noexcept {
 #if defined(__SSE2__)
     if constexpr (slots == 4 && !compare_tags_one_by_one) {
-      // One branch for all four: a mispredicted branch would wait for the cache miss. SSE2 compares halves of tags.
-      auto const* const at = reinterpret_cast<__m128i const*>(tags.data());
+      // No branch between the two lines: one that is mispredicted would wait for the cache miss. SSE2 compares halves.
       __m128i const wanted = _mm_set1_epi64x(static_cast<long long>(tag));
-      __m128i const low = _mm_cmpeq_epi32(_mm_load_si128(at), wanted);
-      __m128i const high = _mm_cmpeq_epi32(_mm_load_si128(at + 1), wanted);
-      auto const halves = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi32(low, high)));
-      unsigned const found = halves & halves >> 2 & 0x1111U;
-      return found == 0 ? slots : static_cast<std::size_t>(std::countr_zero(found)) / 4;
+      auto const halves = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(a.equal(wanted), b.equal(wanted))));
+      unsigned const found = halves & halves >> 1 & 0x5555U;
+      return found == 0 ? 2 * slots : static_cast<unsigned>(std::countr_zero(found)) / 2;
     }
 #endif
-    std::size_t found = slots;
-    for (std::size_t i = slots; i-- > 0;) found = tags[i].load(std::memory_order_acquire) == tag ? i : found;
+    std::size_t found = 2 * slots;
+    for (std::size_t i = slots; i-- > 0;) found = b.tags[i].load(std::memory_order_acquire) == tag ? slots + i : found;
+    for (std::size_t i = slots; i-- > 0;) found = a.tags[i].load(std::memory_order_acquire) == tag ? i : found;
     return found;
   }
+
+#if defined(__SSE2__)
+ private:
+  [[gnu::always_inline]] __m128i equal(__m128i wanted) const noexcept {
+    auto const* const at = reinterpret_cast<__m128i const*>(tags.data());
+    return _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(at), wanted),
+                           _mm_cmpeq_epi32(_mm_load_si128(at + 1), wanted));
+  }
+#endif
 };
 
 }  // namespace penstock::inline v0_1::detail

@@ -57,21 +57,24 @@ class table::of {
   static constexpr bool one_word = layout::one_word;
 
  public:
-  using place = typename layout::place;
+  using place = fingerprint;
+  using spot = typename layout::spot;
 
   explicit of(store_options const& options) : full_(options.full), layout_(options.max_keys) {}
 
-  [[gnu::always_inline]] place locate(fingerprint key) const noexcept { return layout_.locate(key); }
+  [[gnu::always_inline]] place locate(fingerprint key) const noexcept { return layout_.prefetch(key); }
+  /// All that a call for this key can touch.
+  spot touched_by(place const& key) const noexcept { return layout_.find(key); }
 
   /// The fast path: a held key whose state is one word.
   template <class Step>
-  [[gnu::always_inline]] attempted<state> attempt(place const& p, Step&& step)
+  [[gnu::always_inline]] attempted<state> attempt(place const& key, Step&& step)
     requires(one_word)
   {
-    slot const held = find(p);
+    slot const held = find(layout_.find(key));
     if (!held) return {};
     state const seen = held.load();
-    if (!held.belongs_to(p.tag) || word_of(seen) == busy) return {};
+    if (!held.belongs_to(key.tag) || word_of(seen) == busy) return {};
     state next = seen, expected = seen;
     if (!step(next)) return {penstock::attempt::unchanged, seen};
     if (word_of(next) < word_of(seen)) return {};  // under the lock
@@ -79,16 +82,17 @@ class table::of {
   }
 
   template <class Step>
-  std::optional<no_room<typename A::state>> change(A const& algorithm, place const& p, instant now, Step step) {
-    return settle(algorithm, p, now, step, full_);
+  std::optional<no_room<typename A::state>> change(A const& algorithm, place const& key, instant now, Step step) {
+    return settle(algorithm, key, now, step, full_);
   }
   template <class Step>
-  void insist(A const& algorithm, place const& p, instant now, Step step) {
-    settle(algorithm, p, now, step, when_full::inherit);
+  void insist(A const& algorithm, place const& key, instant now, Step step) {
+    settle(algorithm, key, now, step, when_full::inherit);
   }
 
   template <class Step>
-  void amend(A const&, place const& p, Step step) {
+  void amend(A const&, place const& key, Step step) {
+    spot const p = layout_.find(key);
     for (penstock::detail::backoff wait;; wait()) {
       std::uint64_t const version = p.shard->lock.read_begin();
       slot const held = find(p);
@@ -102,13 +106,12 @@ class table::of {
   }
 
   template <class See>
-  std::optional<no_room<typename A::state>> look(A const& algorithm, place const& p, instant now, See see) const {
+  std::optional<no_room<typename A::state>> look(A const& algorithm, place const& key, instant now, See see) const {
+    spot const p = layout_.find(key);
     if constexpr (one_word)
       if (slot const held = find(p))
-        if (state const seen = held.load(); held.belongs_to(p.tag) && word_of(seen) != busy) {
-          see(seen);
-          return {};
-        }
+        if (state const seen = held.load(); held.belongs_to(p.tag) && word_of(seen) != busy)
+          return see(seen), std::nullopt;
     entrance const e = p.shard->lock.consistent([&] { return enter(algorithm, p, now, full_); });
     if (e.full) return no_room<state>{e.room_at, e.start};
     see(e.start);
@@ -212,18 +215,14 @@ class table::of {
     instant room_at{};    ///< when full: from here on there is a free slot
   };
 
-  [[gnu::always_inline]] static slot find(place const& p) noexcept {  // no loop, so that p stays in registers
-    line* l = p.lines[0];
-    std::size_t i = l->find(p.tag);
-    if (i == line::slots) {
-      l = p.lines[1];
-      i = l->find(p.tag);
-      if (i == line::slots) return {};
-    }
-    return {&l->tags[i], &l->states[i]};
+  [[gnu::always_inline]] static slot find(spot const& p) noexcept {
+    std::size_t const i = line::find(*p.left, *p.right, p.tag);
+    if (i == 2 * line::slots) return {};
+    line* const l = i < line::slots ? p.left : p.right;
+    return {&l->tags[i % line::slots], &l->states[i % line::slots]};
   }
 
-  entrance enter(A const& algorithm, place const& p, instant now, when_full full) const {
+  entrance enter(A const& algorithm, spot const& p, instant now, when_full full) const {
     entrance e;
     if (slot const held = find(p)) {
       e.at = held;
@@ -235,8 +234,8 @@ class table::of {
     bool const bound = !penstock::detail::is_forgettable(algorithm, floor, now);
     if (bound) e.start = floor;
     // The first line while more than half of it is free, so that most keys are found there; then the emptier one.
-    auto const first = free_in(algorithm, *p.lines[0], now);
-    auto const second = first.count > line::slots / 2 ? first : free_in(algorithm, *p.lines[1], now);
+    auto const first = free_in(algorithm, *p.left, now);
+    auto const second = first.count > line::slots / 2 ? first : free_in(algorithm, *p.right, now);
     if (auto const& emptier = second.count > first.count ? second : first; emptier.count != 0) {
       e.at = emptier.any;
       e.seen = emptier.seen;
@@ -246,7 +245,7 @@ class table::of {
       e.floor = keeps ? e.start : algorithm.join(floor, e.seen);
       return e;
     }
-    for (line* const l : p.lines)
+    for (line* const l : {p.left, p.right})
       for (std::size_t i = 0; i < line::slots; ++i) {
         state const seen = l->states[i].load();
         instant const fresh_at = algorithm.fresh_at(seen);
@@ -279,13 +278,14 @@ class table::of {
   }
 
   template <class Step>
-  std::optional<no_room<state>> settle(A const& algorithm, place const& p, instant now, Step& step, when_full full) {
+  std::optional<no_room<state>> settle(A const& algorithm, place const& key, instant now, Step& step, when_full full) {
     if constexpr (one_word)
       for (penstock::detail::backoff wait;; wait()) {
-        auto const what = attempt(p, step).what;
+        auto const what = attempt(key, step).what;
         if (what == penstock::attempt::elsewhere) break;
         if (what != penstock::attempt::overtaken) return {};
       }
+    spot const p = layout_.find(key);
     for (penstock::detail::backoff wait;; wait()) {
       std::uint64_t const version = p.shard->lock.read_begin();
       entrance const e = enter(algorithm, p, now, full);
@@ -302,7 +302,7 @@ class table::of {
   }
 
   /// Changes the state of a held key under the lock. False when something came between since `version`.
-  static bool write(place const& p, std::uint64_t version, slot const& at, state const& seen,
+  static bool write(spot const& p, std::uint64_t version, slot const& at, state const& seen,
                     state const& next) noexcept {
     if (!p.shard->lock.lock_at(version)) return false;
     bool written = true;
@@ -317,7 +317,7 @@ class table::of {
   }
 
   /// Gives a slot to a newcomer. False when something came between since `version`.
-  static bool bring_in(place const& p, std::uint64_t version, entrance const& e, state const& next) noexcept {
+  static bool bring_in(spot const& p, std::uint64_t version, entrance const& e, state const& next) noexcept {
     if (!p.shard->lock.lock_at(version)) return false;
     bool claimed = true;
     if constexpr (one_word) {  // its old key may still be swapping

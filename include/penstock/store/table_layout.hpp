@@ -34,29 +34,32 @@ class table_layout {
   };
 
   /// All that a call can touch.
-  struct place {
+  struct spot {
     std::uint64_t tag;
     head* shard;
-    std::array<line*, 2> lines;
+    line *left, *right;
   };
 
   explicit table_layout(std::size_t keys) : table_layout(lines_for(keys), 0) {}
 
-  [[gnu::always_inline]] place locate(fingerprint key) const noexcept {
-    // Independent bits: the shard from the top, one line from the bottom, the other from a product of all.
-    std::uint64_t const shard = key.place >> 1 >> (63 - shard_bits_);
-    std::uint64_t const first = scaled(key.place, lines_),
-                        second = scaled(key.place * 0x9e37'79b9'7f4a'7c15 >> 32, lines_ - 1);
-    line* const run = line_at(shard * lines_);
-    place const p{key.tag, head_at(shard), {run + first, run + (second < first ? second : second + 1)}};
-    prefetch_for_write(p.lines[0]);
-    prefetch_for_write(p.lines[1]);
-    return p;
+  /// Where a key can be: one line in each half of a shard's run.
+  [[gnu::always_inline]] spot find(fingerprint key) const noexcept {
+    // Independent bits: the shard from the top, the lines from the bottom.
+    std::uint64_t const shard = key.place >> 48 & shard_mask_;
+    line* const run = first_line_ + shard * lines_in_shard();
+    return {key.tag, head_at(shard), run + scaled(key.place), run + half_ + scaled(key.place >> 24)};
+  }
+  /// Sets the memory that the key needs on its way.
+  [[gnu::always_inline]] fingerprint prefetch(fingerprint key) const noexcept {
+    spot const s = find(key);
+    prefetch_for_write(s.left);
+    prefetch_for_write(s.right);
+    return key;
   }
 
-  std::size_t shards() const noexcept { return std::size_t{1} << shard_bits_; }
-  std::size_t lines() const noexcept { return shards() * lines_; }
-  std::size_t lines_in_shard() const noexcept { return lines_; }
+  std::size_t shards() const noexcept { return shard_mask_ + 1; }
+  std::size_t lines() const noexcept { return shards() * lines_in_shard(); }
+  std::size_t lines_in_shard() const noexcept { return 2 * half_; }
   std::size_t slots() const noexcept { return lines() * line::slots; }
   head* head_at(std::size_t shard) const noexcept { return memory_.template at<head>(shard); }
   line* line_at(std::size_t i) const noexcept { return first_line_ + i; }
@@ -68,7 +71,7 @@ class table_layout {
   /// A line as it was at one moment (but for one-word states, each of which may be a little newer).
   std::array<tagged, line::slots> copy(std::size_t i) const {
     line const& l = *line_at(i);
-    return head_at(i / lines_)->lock.consistent([&] {
+    return head_at(i / lines_in_shard())->lock.consistent([&] {
       std::array<tagged, line::slots> copied;
       for (std::size_t k = 0; k < copied.size(); ++k)
         copied[k] = {l.tags[k].load(std::memory_order_acquire), l.states[k].load()};
@@ -78,13 +81,15 @@ class table_layout {
 
  private:
   table_layout(std::size_t lines, int)
-      : shard_bits_(shard_bits_for(lines)),
-        lines_(std::max<std::size_t>(2, (lines - 1) / shards())),
-        memory_(shards() * (lines_ + 1)),
+      : shard_mask_(shards_for(lines) - 1),
+        half_(std::max<std::size_t>(1, (lines / shards() - 1) / 2)),
+        memory_(shards() * (lines_in_shard() + 1)),
         first_line_(memory_.template at<line>(shards())) {}
 
-  /// The low 32 bits of `bits` scaled to 0 .. n - 1.
-  static std::uint64_t scaled(std::uint64_t bits, std::uint64_t n) noexcept { return ((bits & 0xffff'ffff) * n) >> 32; }
+  /// 24 bits scaled to a line of half a run.
+  [[gnu::always_inline]] std::uint64_t scaled(std::uint64_t bits) const noexcept {
+    return (bits & 0xff'ffff) * half_ >> 24;
+  }
 
   /// Four sevenths full with one-word states (28 bytes a key), shard heads included; about half with larger ones.
   static std::size_t lines_for(std::size_t keys) noexcept {
@@ -93,13 +98,13 @@ class table_layout {
   }
 
   /// Shards are long enough that random keys fill them evenly, and many enough that threads seldom meet.
-  static unsigned shard_bits_for(std::size_t lines) noexcept {
+  static std::size_t shards_for(std::size_t lines) noexcept {
     std::size_t const shards = std::max(std::min<std::size_t>(64, lines / 64), lines / 1024);
-    return shards == 0 ? 0 : static_cast<unsigned>(std::bit_width(shards)) - 1;
+    return std::bit_floor(std::clamp<std::size_t>(shards, 1, std::size_t{1} << 16));
   }
 
-  unsigned shard_bits_;
-  std::size_t lines_;  ///< of each shard; at least two
+  std::size_t shard_mask_;
+  std::size_t half_;  ///< lines in each half of a shard's run
   zeroed_lines memory_;
   line* first_line_;
 };

@@ -220,6 +220,7 @@ TEST_CASE("a lease is moved, not copied, and settled once") {
     CHECK(left(limit) == 7);
     first.cancel();  // no longer its own
     first.commit(cost{9});
+    CHECK_FALSE(first);
     CHECK(left(limit) == 7);
     CHECK(second);
   }

@@ -5,7 +5,11 @@
 #include <penstock/lease.hpp>
 #include <penstock/tiered.hpp>
 
+#include <initializer_list>
+#include <map>
+#include <memory>
 #include <optional>
+#include <utility>
 
 using namespace composition;
 
@@ -255,4 +259,88 @@ TEST_CASE("the calls that read the clock say what their twins say") {
   told.refund_at(on(6s), plan::free, "ann", cost{20});
   CHECK(read.peek(plan::free, "ann", cost{0}) == told.peek_at(on(6s), plan::free, "ann", cost{0}));
   CHECK(read.clock().now() == clock.now());
+}
+
+TEST_CASE("allow_each answers what single calls under each plan answer") {
+  for_each_kind([]<class L>(std::type_identity<L>, char const* name) {
+    INFO(name);
+    auto const made = [] {
+      return std::make_unique<L>(std::initializer_list<std::pair<plan, typename L::config>>{
+          {plan::free, {of_free}}, {plan::basic, {of_basic}}, {plan::enterprise, {of_enterprise}}});
+    };
+    auto const batched = made(), single = made();
+    dice random(31);
+    int wrong = 0;
+    for (int round = 0; round < 30; ++round) {
+      nanoseconds const now = 1min + round * 5s;
+      std::vector<std::string> keys;
+      for (std::size_t i = 0; i < 40; ++i) keys.push_back("key " + std::to_string(random.below(5)));
+      std::vector<typename L::key_argument> requests;
+      for (auto const& key : keys) requests.push_back(L::on(static_cast<plan>(random.below(4)), key));  // 3: no plan
+      std::vector<decision> answers(requests.size());
+      batched->allow_each_at(on(now), requests, answers, cost{9});
+      for (std::size_t i = 0; i < requests.size(); ++i)
+        if (answers[i] != single->allow_at(on(now), requests[i].plan, requests[i].key, cost{9})) ++wrong;
+    }
+    CHECK(wrong == 0);
+  });
+}
+
+TEST_CASE("a list of keys says which plan each is on, and what it has left under it") {
+  for_each_store([]<class Store>(std::type_identity<Store>, char const* where) {
+    INFO(where);
+    manual_clock clock{1min};
+    tiered<token_bucket, plan, int, manual_clock, Store> limit({{plan::free, {of_free}}, {plan::basic, {of_basic}}},
+                                                               clock);
+    CHECK(limit.allow(plan::free, 1, cost{40}));
+    CHECK(limit.allow(plan::basic, 2, cost{40}));
+    CHECK(limit.allow(plan::free, 3, cost{40}));
+    CHECK(limit.allow(plan::basic, 3, cost{100}));  // it changed its plan
+    std::map<int, std::pair<plan, std::uint64_t>> seen;
+    limit.for_each([&](plan p, auto const& key, decision const& d) {
+      if constexpr (std::same_as<std::remove_cvref_t<decltype(key)>, int>) seen[key] = {p, d.remaining};
+    });
+    CHECK(seen == std::map<int, std::pair<plan, std::uint64_t>>{
+                      {1, {plan::free, 60}}, {2, {plan::basic, 960}}, {3, {plan::basic, 500}}});
+  });
+}
+
+TEST_CASE("places in the line are promised under the key's plan") {
+  manual_clock clock{1min};
+  tiered<token_bucket, plan, std::string, manual_clock> limit(
+      {{plan::free, {per_second(1), 1}}, {plan::basic, {per_second(10), 1}}}, clock);
+  CHECK(limit.allow(plan::free, "ann"));
+  CHECK(limit.allow(plan::basic, "bob"));
+  CHECK_FALSE(limit.allow_within(plan::free, "ann", 999ms));
+  CHECK(limit.allow_within(plan::free, "ann", 1s).delay == 1s);
+  CHECK(limit.allow_within(plan::basic, "bob", 1s).delay == 100ms);
+  CHECK(limit.allow_within_at(clock.now(), plan::basic, "bob", 1s).delay == 200ms);
+  CHECK(limit.allow_within(plan::enterprise, "eve", 1h).outcome == verdict::never);
+  auto place = reserve_within(limit, limit.on(plan::basic, "bob"), 1s);
+  CHECK(place.answer().delay == 300ms);
+  place.cancel();
+  CHECK(limit.allow_within(plan::basic, "bob", 1s).delay == 300ms);
+}
+
+TEST_CASE("plans survive a restart") {
+  manual_clock before{77h}, after{3s};
+  std::chrono::system_clock::time_point const noon{500'000h};
+  tiered<token_bucket, plan, std::string, manual_clock> saved({{plan::free, {of_free}}, {plan::basic, {of_basic}}},
+                                                              before);
+  CHECK(saved.allow(plan::free, "ann", cost{100}));
+  CHECK(saved.allow(plan::basic, "bob", cost{1'000}));
+  auto const bytes = saved.snapshot(noon);
+  tiered<token_bucket, plan, std::string, manual_clock> restored({{plan::free, {of_free}}, {plan::basic, {of_basic}}},
+                                                                 after);
+  restored.restore(bytes, noon + 30s);
+  before.advance(30s);
+  for (plan const p : {plan::free, plan::basic})
+    for (char const* const key : {"ann", "bob", "eve"}) CHECK(restored.peek(p, key) == saved.peek(p, key));
+  CHECK(restored.snapshot(noon + 30s) == saved.snapshot(noon + 30s));
+  bucket<std::string> other({of_free}, after);
+  CHECK_THROWS_AS(other.restore(bytes, noon), config_error);
+
+  tiered<fixed_window, plan, std::string> aligned(
+      {{plan::free, {of_free, window_start::first_request}}, {plan::basic, {of_basic}}});
+  CHECK_THROWS_AS(aligned.snapshot(), config_error);  // one plan's windows mean nothing to another steady clock
 }

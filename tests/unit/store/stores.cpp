@@ -215,23 +215,26 @@ TEST_CASE("the wait for room is exact still when charges have pushed others out"
 
 TEST_CASE("a key may live in two different lines of one shard, the same ones every time") {
   auto const check = []<class A>(std::type_identity<A>, std::size_t keys) {
-    using table = store::table::of<A, std::uint64_t>;
-    table const t(store_options{.max_keys = keys});
+    detail::table_layout<typename A::state> const t(keys);
     dice random(19);
-    int same = 0, unaligned = 0, moved = 0;
+    int same = 0, unaligned = 0, strayed = 0, moved = 0;
     for (int i = 0; i < 20'000; ++i) {
       fingerprint const f{random.bits(), i % 3 == 0   ? random.bits() & 0xffff'ffff
                                          : i % 3 == 1 ? random.bits() << 32
                                                       : random.bits()};
-      auto const p = t.locate(f), again = t.locate(f);
-      if (p.lines[0] == p.lines[1]) ++same;
-      for (auto const* l : p.lines)
+      auto const p = t.find(f), again = t.find(f);
+      if (p.left == p.right) ++same;
+      std::size_t const of = static_cast<std::size_t>(p.shard - t.head_at(0));
+      for (auto const* l : {p.left, p.right}) {
         if (reinterpret_cast<std::uintptr_t>(l) % 64 != 0) ++unaligned;
-      if (p.lines != again.lines || p.shard != again.shard || p.tag != f.tag) ++moved;
+        if (static_cast<std::size_t>(l - t.line_at(0)) / t.lines_in_shard() != of) ++strayed;
+      }
+      if (p.left != again.left || p.right != again.right || p.shard != again.shard || p.tag != f.tag) ++moved;
     }
     INFO(keys << " keys");
     CHECK(same == 0);
     CHECK(unaligned == 0);
+    CHECK(strayed == 0);
     CHECK(moved == 0);
   };
   for (std::size_t const keys : {1U, 4U, 100U, 1'000U, 10'000U, 100'000U}) {
@@ -241,26 +244,26 @@ TEST_CASE("a key may live in two different lines of one shard, the same ones eve
 }
 
 TEST_CASE("lines are picked evenly, by bits that do not follow one another") {
-  using table = store::table::of<algorithm::token_bucket, std::uint64_t>;
-  table const t(store_options{.max_keys = 1'000});
+  detail::table_layout<algorithm::token_bucket::state> const t(1'000);
   dice random(20);
-  std::vector<void const*> first;
+  std::vector<void const*> picked;
   std::vector<std::pair<void const*, void const*>> both;
   constexpr int keys = 100'000;
   for (int i = 0; i < keys; ++i) {
-    auto const p = t.locate({0, random.bits()});
-    first.push_back(p.lines[0]);
-    both.emplace_back(p.lines[0], p.lines[1]);
+    auto const p = t.find({0, random.bits()});
+    picked.push_back(p.left);
+    picked.push_back(p.right);
+    both.emplace_back(p.left, p.right);
   }
-  std::sort(first.begin(), first.end());
+  std::sort(picked.begin(), picked.end());
   std::vector<std::size_t> runs;  // how many keys each line was picked for
-  for (std::size_t i = 0; i < first.size();) {
+  for (std::size_t i = 0; i < picked.size();) {
     std::size_t j = i;
-    while (j < first.size() && first[j] == first[i]) ++j;
+    while (j < picked.size() && picked[j] == picked[i]) ++j;
     runs.push_back(j - i);
     i = j;
   }
-  std::size_t const mean = keys / runs.size();
+  std::size_t const mean = picked.size() / runs.size();
   CHECK(runs.size() > 400);
   CHECK(*std::max_element(runs.begin(), runs.end()) < 2 * mean);
   CHECK(*std::min_element(runs.begin(), runs.end()) > mean / 2);
@@ -319,21 +322,23 @@ TEST_CASE("a tag of zero is a tag like any other, though slots never used have i
   CHECK(t.stats(a, instant{1s}).keys == 3);
 }
 
-TEST_CASE("a line finds a tag, and only whole tags") {
+TEST_CASE("two lines find a tag, and only whole tags") {
   auto const check = []<class State>(std::type_identity<State>) {
     using line = detail::slot_line<State>;
     static_assert(sizeof(line) == 64 && alignof(line) == 64);
-    line l{};
+    line lines[2]{};
     std::uint64_t const halves[] = {0, 1, 0xffff'ffff, 0x8000'0000};
     dice random(21);
     int wrong = 0;
     auto const tag = [&] { return halves[random.below(4)] << 32 | halves[random.below(4)]; };
     for (int i = 0; i < 100'000; ++i) {
-      for (auto& t : l.tags) t.store(tag());
+      for (auto& l : lines)
+        for (auto& t : l.tags) t.store(tag());
       std::uint64_t const wanted = tag();
       std::size_t expected = 0;
-      while (expected < line::slots && l.tags[expected].load() != wanted) ++expected;
-      if (l.find(wanted) != expected) ++wrong;
+      auto const at = [&] { return lines[expected / line::slots].tags[expected % line::slots].load(); };
+      while (expected < 2 * line::slots && at() != wanted) ++expected;
+      if (line::find(lines[0], lines[1], wanted) != expected) ++wrong;
     }
     CHECK(wrong == 0);
   };

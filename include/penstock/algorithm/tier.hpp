@@ -1,0 +1,121 @@
+#pragma once
+// One plan of a tiered limiter: an algorithm over states that remember which plan wrote them.
+
+#include <penstock/algorithm.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace penstock::inline v0_1::detail {
+
+template <limiting_algorithm A>
+class tier {
+ public:
+  struct config {
+    typename A::config plan;
+    std::uint64_t number = 0;
+  };
+  struct state {
+    typename A::state inner{};
+    std::uint64_t tier{};
+  };
+
+  static constexpr std::string_view name = "tiered";
+
+  constexpr explicit tier(config const& c, instant origin = {}) : plan_(c.plan, origin), number_(c.number) {}
+  constexpr tier(A const& plan, std::uint64_t number) : plan_(plan), number_(number) {}
+  constexpr tier successor(config const& c) const { return {plan_.successor(c.plan), number_}; }
+  constexpr A const& plan() const noexcept { return plan_; }
+
+  constexpr bool admits(state const& s, instant now, cost c) const { return plan_.admits(seen(s, now), now, c); }
+  constexpr void charge(state& s, instant now, cost c) const {
+    if (c.units == 0) return;
+    adopt(s, now);
+    plan_.charge(s.inner, now, c);
+    s.tier = number_;
+  }
+  using receipt = receipt_of<A>;
+  constexpr void refund(state& s, instant charged_at, cost c) const
+    requires(!std::same_as<receipt, instant>)
+  {
+    plan_.refund(s.inner, charged_at, c);
+  }
+  constexpr void refund(state& s, receipt const& charged_at, cost c) const { plan_.refund(s.inner, charged_at, c); }
+  constexpr receipt charged_at(state const& s, instant now) const { return detail::receipt(plan_, seen(s, now), now); }
+  constexpr void make_own(state& s, instant now) const { detail::make_own(plan_, s.inner, now); }
+  constexpr decision describe(state const& s, instant now, cost c) const {
+    return plan_.describe(seen(s, now), now, c);
+  }
+  constexpr instant fresh_at(state const& s) const { return plan_.fresh_at(s.inner); }
+  constexpr bool is_fresh(state const& s, instant now) const { return detail::is_fresh(plan_, s.inner, now); }
+  /// What two plans left belongs to neither.
+  constexpr state join(state const& a, state const& b) const {
+    return {plan_.join(a.inner, b.inner), a.tier == b.tier ? a.tier : no_tier};
+  }
+  /// A cap is kept, also by a refusal (see plan::adopt).
+  constexpr bool reanchor(state& s, instant now) const {
+    bool const capped = adopt(s, now);
+    return detail::reanchor(plan_, s.inner, now) || capped;
+  }
+  constexpr bool adopt(state& s, instant now) const {
+    if constexpr (adopts)
+      if (s.tier != number_ && plan_.adopt(s.inner, now)) {
+        s.tier = number_;
+        return true;
+      }
+    return false;
+  }
+  constexpr duration full_use() const noexcept { return plan_.full_use(); }
+
+  // Reservation, where the plans have it.
+  constexpr bool admits_within(state const& s, instant now, duration max_delay, cost c) const
+    requires reserving<A>
+  {
+    return plan_.admits_within(seen(s, now), now, max_delay, c);
+  }
+  constexpr decision describe_within(state const& s, instant now, duration max_delay, cost c) const
+    requires reserving<A>
+  {
+    return plan_.describe_within(seen(s, now), now, max_delay, c);
+  }
+  constexpr void reserve(state& s, instant now, cost c) const
+    requires reserving<A>
+  {
+    adopt(s, now);
+    plan_.reserve(s.inner, now, c);
+    s.tier = number_;
+  }
+
+  // Snapshots. A state's distances mean the same in every plan: they share their units.
+  constexpr void for_each_rule(auto use) const { use(plan_); }
+  constexpr bool tied_to_epoch() const noexcept { return detail::tied_to_epoch(plan_); }
+  constexpr state relative(state const& s, instant now) const { return {plan_.relative(s.inner, now), s.tier}; }
+  constexpr state absolute(state const& s, instant now) const { return {plan_.absolute(s.inner, now), s.tier}; }
+
+  friend constexpr bool operator==(tier const&, tier const&) = default;
+
+ private:
+  static constexpr std::uint64_t no_tier = std::numeric_limits<std::uint64_t>::max();
+  static constexpr bool adopts = requires(A const& a, typename A::state& s, instant now) { a.adopt(s, now); };
+
+  /// The state as this plan sees it: by reference where nothing can be capped.
+  constexpr auto seen(state const& s, instant now) const
+    requires adopts
+  {
+    state capped = s;
+    adopt(capped, now);
+    return capped.inner;
+  }
+  constexpr auto const& seen(state const& s, instant) const
+    requires(!adopts)
+  {
+    return s.inner;
+  }
+
+  A plan_;
+  std::uint64_t number_;
+};
+
+}  // namespace penstock::inline v0_1::detail
