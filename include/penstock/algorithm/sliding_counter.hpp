@@ -80,7 +80,8 @@ class sliding_counter {
 
   constexpr instant fresh_at(state const& s) const noexcept {
     if (s.current == 0) return s.previous == 0 ? earliest : instant{duration{s.end}};
-    return instant{duration{s.end + std::min(window_, duration::max().count() - std::max<std::int64_t>(s.end, 0))}};
+    return instant{
+        duration{s.end + std::min<std::int64_t>(window_, duration::max().count() - std::max<std::int64_t>(s.end, 0))}};
   }
 
   /// The later window, the larger counts: at least as strict as both from the later window's start on.
