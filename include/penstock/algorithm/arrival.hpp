@@ -57,7 +57,7 @@ class best_units {
   constexpr explicit best_units(rate r) noexcept { consider(r); }
   constexpr void consider(rate r) noexcept {
     if (r.count == 0 || r.period <= duration::zero()) return;  // not a rate: left to the constructors
-    for (std::uint64_t m = 1; m < worst_.size(); ++m) worst_[m] = std::max(worst_[m], unit_interval(r, m).error);
+    for (std::size_t m = 1; m < worst_.size(); ++m) worst_[m] = std::max(worst_[m], unit_interval(r, m).error);
   }
   constexpr std::uint64_t per_nanosecond() const noexcept {
     return static_cast<std::uint64_t>(std::min_element(worst_.begin() + 1, worst_.end()) - worst_.begin());

@@ -60,7 +60,9 @@ class bounded_map {
     fingerprint key{};
     Value value{};
   };
-  std::size_t place(fingerprint key) const noexcept { return (key.place ^ key.place >> 32) & (lines_.size() - 1); }
+  std::size_t place(fingerprint key) const noexcept {
+    return static_cast<std::size_t>(key.place ^ key.place >> 32) & (lines_.size() - 1);
+  }
 
   std::vector<std::array<slot, 4>> lines_;
   std::array<std::mutex, 64> locks_;

@@ -84,7 +84,7 @@ class sharded_map::of {
   };
 
   /// By the high bits: the map inside uses the low ones.
-  shard& at(fingerprint key) const noexcept { return shard_[(key.place >> 32) % shards_]; }
+  shard& at(fingerprint key) const noexcept { return shard_[static_cast<std::size_t>(key.place >> 32) % shards_]; }
 
   std::size_t shards_;
   std::unique_ptr<shard[]> shard_;

@@ -45,7 +45,7 @@ class table_layout {
   /// Where a key can be: one line in each half of a shard's run.
   [[gnu::always_inline]] spot find(fingerprint key) const noexcept {
     // Independent bits: the shard from the top, the lines from the bottom.
-    std::uint64_t const shard = key.place >> 48 & shard_mask_;
+    auto const shard = static_cast<std::size_t>(key.place >> 48 & shard_mask_);
     line* const run = first_line_ + shard * lines_in_shard();
     return {key.tag, head_at(shard), run + scaled(key.place), run + half_ + scaled(key.place >> 24)};
   }
@@ -87,8 +87,8 @@ class table_layout {
         first_line_(memory_.template at<line>(shards())) {}
 
   /// 24 bits scaled to a line of half a run.
-  [[gnu::always_inline]] std::uint64_t scaled(std::uint64_t bits) const noexcept {
-    return (bits & 0xff'ffff) * half_ >> 24;
+  [[gnu::always_inline]] std::size_t scaled(std::uint64_t bits) const noexcept {
+    return static_cast<std::size_t>((bits & 0xff'ffff) * half_ >> 24);
   }
 
   /// Four sevenths full with one-word states (28 bytes a key), shard heads included; about half with larger ones.
