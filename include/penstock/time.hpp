@@ -5,6 +5,7 @@
 // given. Readings are clamped to +-2^62 ns (146 years), so that the sum of an instant and the longest window (100
 // years) always fits 64 bits; how far two instants are apart fits 64 bits without a sign (ahead_by, between).
 
+#include <bit>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -35,6 +36,12 @@ namespace detail {
 /// a / b rounded down, also for negative a; b > 0.
 constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t b) noexcept { return a / b - (a % b < 0 ? 1 : 0); }
 
+/// By its bits: -ffast-math lets a compiler assume that what it compares is a number.
+constexpr bool is_no_number(double x) noexcept {
+  constexpr std::uint64_t infinity = std::uint64_t{0x7ff} << 53;
+  return std::bit_cast<std::uint64_t>(x) << 1 > infinity;
+}
+
 }  // namespace detail
 
 /// A reading of any clock as an instant: rounded down to nanoseconds, clamped to [earliest, latest].
@@ -45,7 +52,7 @@ template <class Clock, class Duration>
   constexpr auto most = latest.time_since_epoch().count();
   if constexpr (std::is_floating_point_v<typename Duration::rep>) {
     auto const ns = static_cast<long double>(ticks) * tick::num / tick::den;
-    if (!(ns > -static_cast<long double>(most))) return earliest;
+    if (detail::is_no_number(static_cast<double>(ticks)) || ns <= -static_cast<long double>(most)) return earliest;
     if (ns >= static_cast<long double>(most)) return latest;
     auto const whole = static_cast<std::int64_t>(ns);
     return instant{duration{static_cast<long double>(whole) > ns ? whole - 1 : whole}};

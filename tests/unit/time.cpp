@@ -6,6 +6,7 @@
 #include "random.hpp"
 #include "support/catch.hpp"
 
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -101,6 +102,15 @@ TEST_CASE("a clock may count in floating point") {
   CHECK(reading<double, std::nano>(-1e30) == -last);
   CHECK(reading<double, std::pico>(1e30) == last);
   CHECK(reading<double, std::pico>(-infinity) == -last);
+}
+
+TEST_CASE("what a clock counts in floating point and is not a number, is the earliest reading, also with -ffast-math") {
+  constexpr std::uint64_t infinity = 0x7ff0'0000'0000'0000, sign = std::uint64_t{1} << 63;
+  for (std::uint64_t const bits : {infinity + 1, infinity + (std::uint64_t{1} << 51), ~sign}) {
+    CHECK(reading<double, std::ratio<1>>(std::bit_cast<double>(bits)) == -last);
+    CHECK(reading<double, std::nano>(std::bit_cast<double>(bits | sign)) == -last);
+  }
+  CHECK(reading<float, std::ratio<60>>(std::bit_cast<float>(std::uint32_t{0x7fc0'0000})) == -last);
 }
 
 TEST_CASE("a clock may tick in any fraction of a second, for decades") {
