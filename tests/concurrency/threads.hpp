@@ -6,6 +6,7 @@
 #include <penstock/store/unsynchronized.hpp>
 
 #include "support/catch.hpp"
+#include "support/slow.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -21,16 +22,8 @@ using penstock::decision;
 using penstock::verdict;
 using std::chrono::nanoseconds;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool sanitized = false;
-#endif
-
 /// A thread's calls: fewer where each takes twenty times as long.
-inline constexpr std::size_t calls(std::size_t usual) { return sanitized ? usual / 20 : usual; }
+inline constexpr std::size_t calls(std::size_t usual) { return support::slow ? usual / 20 : usual; }
 
 inline penstock::manual_clock::time_point on(nanoseconds t) { return penstock::manual_clock::time_point{t}; }
 

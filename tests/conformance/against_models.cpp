@@ -92,10 +92,10 @@ TEMPLATE_TEST_CASE("every short sequence of calls is answered as by the model", 
     nanoseconds const w = TestType::full(a);
     units const size = TestType::size(a);
     every_sequence<TestType>(s, {0ns, 1ns, 2ns, w - 1ns, w, w + 1ns}, {0, 1, 2, size, size + 1})
-        .of_length(sanitized ? 3 : 3 + more);
-    every_sequence<TestType>(s, {0ns, 1ns, w - 1ns, w, w + 1ns, 2 * w}, {1, size}).of_length(sanitized ? 3 : 4 + more);
-    every_sequence<TestType>(s, {-1ns, 0ns, w, 2 * w - 1ns}, {1, size}).of_length(sanitized ? 4 : 5 + more);
-    every_sequence<TestType>(s, {0ns, 1ns, w}, {1, size}).of_length(sanitized ? 4 : 6 + more);
+        .of_length(slow ? 3 : 3 + more);
+    every_sequence<TestType>(s, {0ns, 1ns, w - 1ns, w, w + 1ns, 2 * w}, {1, size}).of_length(slow ? 3 : 4 + more);
+    every_sequence<TestType>(s, {-1ns, 0ns, w, 2 * w - 1ns}, {1, size}).of_length(slow ? 4 : 5 + more);
+    every_sequence<TestType>(s, {0ns, 1ns, w}, {1, size}).of_length(slow ? 4 : 6 + more);
   }
 }
 

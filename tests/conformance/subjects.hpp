@@ -24,6 +24,7 @@
 #include "oracle/sliding_log.hpp"
 #include "oracle/token_bucket.hpp"
 #include "support/catch.hpp"
+#include "support/slow.hpp"
 #include "unit/random.hpp"
 
 #include <algorithm>
@@ -57,22 +58,17 @@ using units = std::uint64_t;
 
 // ---- how long to try ------------------------------------------------------------------------------------------------
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool sanitized = false;
-#endif
+using support::sanitized;
+using support::slow;
 
-/// Random steps: as many as the test says, a tenth under a sanitizer; PENSTOCK_HEAVY=20 makes all of it 20 times
+/// Random steps: as many as the test says, a tenth where they are slow; PENSTOCK_HEAVY=20 makes all of it 20 times
 /// longer.
 inline std::size_t steps(std::size_t usual) {
   static std::size_t const times = [] {
     char const* const heavy = std::getenv("PENSTOCK_HEAVY");
     return heavy == nullptr ? std::size_t{1} : std::max<std::size_t>(1, std::strtoul(heavy, nullptr, 10));
   }();
-  return (sanitized ? usual / 10 : usual) * times;
+  return (slow ? usual / 10 : usual) * times;
 }
 
 // ---- a limiter under test -------------------------------------------------------------------------------------------
