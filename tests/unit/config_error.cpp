@@ -127,10 +127,12 @@ TEST_CASE("a store for no keys, or for more than could ever be, is refused whate
     return complaint_of(
         [&] { token_bucket<std::string, manual_clock, Store>({.refill = per_second(5)}, {.max_keys = keys}); });
   };
+  // As many as machine words can count when each takes up to 128 bytes.
+  constexpr std::size_t most_keys = std::numeric_limits<std::size_t>::max();
+  std::string const range = "; allowed: from 1 to " + std::to_string(most_keys / 128);
   auto const check = [&]<class Store>(std::type_identity<Store> store) {
-    CHECK(with(store, 0) == "store_options.max_keys is 0; allowed: from 1 to 144115188075855871");
-    CHECK(with(store, std::numeric_limits<std::size_t>::max()) ==
-          "store_options.max_keys is 18446744073709551615; allowed: from 1 to 144115188075855871");
+    CHECK(with(store, 0) == "store_options.max_keys is 0" + range);
+    CHECK(with(store, most_keys) == "store_options.max_keys is " + std::to_string(most_keys) + range);
     CHECK(with(store, 1) == "none");
   };
   check(std::type_identity<default_store>{});
