@@ -199,7 +199,7 @@ def goals(r):
 def keyed_table(r, program, kind):
     sizes = counts(r, program)
     rows = []
-    for who in ("load", "load+update", "dependent_load"):
+    for who in ("load", "load+update", "load+80 instructions+update", "dependent_load"):
         rows.append((f"*machine: {who.replace('_', ' ').replace('+', ' + ')}*", *(number(r.ns(program, "machine", who, n)) for n in sizes)))
     found = dict.fromkeys("/".join(name[:-1]) for name in r.names(program, kind))
     for name in found:
