@@ -29,11 +29,14 @@ struct three_nodes {
   three_nodes() {
     for (std::size_t i = 0; i < 3; ++i) {
       // The bus listens on a port of its own, by default 10000 higher, which a high port has not got.
-      nodes[i] = std::make_unique<test::server>(std::vector<std::string>{"--cluster-enabled", "yes", "--cluster-port", std::to_string(test::free_port()), "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "1000"});
+      nodes[i] = std::make_unique<test::server>(
+          std::vector<std::string>{"--cluster-enabled", "yes", "--cluster-port", std::to_string(test::free_port()),
+                                   "--cluster-require-full-coverage", "no", "--cluster-node-timeout", "1000"});
       pools[i] = std::make_unique<redis::hiredis_pool>(nodes[i]->at());
     }
     for (std::size_t i = 0; i < 3; ++i) {
-      auto const added = say(*pools[i], {"CLUSTER", "ADDSLOTSRANGE", std::to_string(first(i)), std::to_string(first(i + 1) - 1)});
+      auto const added =
+          say(*pools[i], {"CLUSTER", "ADDSLOTSRANGE", std::to_string(first(i)), std::to_string(first(i + 1) - 1)});
       REQUIRE(added.text == "OK");
       if (i == 0) continue;
       std::string const port = std::to_string(nodes[i]->port()), bus = bus_port(*pools[i]);
@@ -41,7 +44,8 @@ struct three_nodes {
     }
     auto const until = std::chrono::steady_clock::now() + 15s;
     for (auto const& pool : pools)
-      while (say(*pool, {"CLUSTER", "INFO"}).text.find("cluster_slots_assigned:16384") == std::string::npos || say(*pool, {"CLUSTER", "INFO"}).text.find("cluster_state:ok") == std::string::npos) {
+      while (say(*pool, {"CLUSTER", "INFO"}).text.find("cluster_slots_assigned:16384") == std::string::npos ||
+             say(*pool, {"CLUSTER", "INFO"}).text.find("cluster_state:ok") == std::string::npos) {
         REQUIRE(std::chrono::steady_clock::now() < until);
         std::this_thread::sleep_for(20ms);
       }
@@ -72,7 +76,9 @@ TEST_CASE("slots are those of the cluster specification") {
   CHECK(redis::slot_of("123456789") == 0x31c3 % redis::cluster_slots);
   CHECK(redis::slot_of("penstock1:{user}a") == redis::slot_of("user"));
   CHECK(redis::slot_of("foo{}{bar}") == redis::slot_of("foo{}{bar}"));
-  for (std::string const key : {"penstock1:{user:7}api", "{}x", "a{b", "{*}"}) CHECK(test::number(*nodes().pools[0], {"CLUSTER", "KEYSLOT", key}) == static_cast<std::int64_t>(redis::slot_of(key)));
+  for (std::string const key : {"penstock1:{user:7}api", "{}x", "a{b", "{*}"})
+    CHECK(test::number(*nodes().pools[0], {"CLUSTER", "KEYSLOT", key}) ==
+          static_cast<std::int64_t>(redis::slot_of(key)));
 }
 
 TEST_CASE("MOVED: each node's keys are found from any node, and remembered") {
@@ -93,7 +99,8 @@ TEST_CASE("MOVED: each node's keys are found from any node, and remembered") {
 }
 
 TEST_CASE("a transport to one node tells MOVED as an error that counts nothing") {
-  redis::token_bucket<std::string> limited(*nodes().pools[0], test::fresh_id("c"), {.refill = "3/d"_rate}, redis::fail_closed{7s}, patient);
+  redis::token_bucket<std::string> limited(*nodes().pools[0], test::fresh_id("c"), {.refill = "3/d"_rate},
+                                           redis::fail_closed{7s}, patient);
   auto const d = limited.allow(three_nodes::user_on(2));
   CHECK(d.error == redis::errc::moved);
   CHECK(d.from == redis::origin::policy);
@@ -102,7 +109,8 @@ TEST_CASE("a transport to one node tells MOVED as an error that counts nothing")
 
 TEST_CASE("ASK: a slot on the move is asked for at its new place, for this call only") {
   auto& n = nodes();
-  std::string const user = three_nodes::user_on(0, "mover"), id = test::fresh_id("c"), key = redis::key_of(redis::tag_of(user), id), slot = std::to_string(redis::slot_of(key));
+  std::string const user = three_nodes::user_on(0, "mover"), id = test::fresh_id("c"),
+                    key = redis::key_of(redis::tag_of(user), id), slot = std::to_string(redis::slot_of(key));
   std::string const from = say(*n.pools[0], {"CLUSTER", "MYID"}).text, to = say(*n.pools[1], {"CLUSTER", "MYID"}).text;
   redis::hiredis_cluster transport({n.nodes[0]->at()});
   limiter limited(transport, id, {.refill = "3/d"_rate}, redis::fail_closed{7s}, patient);
@@ -114,7 +122,8 @@ TEST_CASE("ASK: a slot on the move is asked for at its new place, for this call 
     CHECK(d.remaining == left);
   }
   CHECK(limited.allow(user).outcome == penstock::verdict::limited);
-  for (std::size_t node : {std::size_t{1}, std::size_t{0}}) REQUIRE(say(*n.pools[node], {"CLUSTER", "SETSLOT", slot, "NODE", to}).text == "OK");
+  for (std::size_t node : {std::size_t{1}, std::size_t{0}})
+    REQUIRE(say(*n.pools[node], {"CLUSTER", "SETSLOT", slot, "NODE", to}).text == "OK");
   CHECK(test::number(*n.pools[1], {"EXISTS", key}) == 1);
   CHECK(limited.peek(user, cost{0}).remaining == 0);  // now MOVED
 }
@@ -126,7 +135,8 @@ TEST_CASE("CROSSSLOT: one stack is one identity; what is not is refused before s
   struct request {
     std::string user, tenant;
   };
-  auto limits = redis::stack(penstock::layer("user", first, &request::user), penstock::layer("tenant", second, &request::tenant));
+  auto limits =
+      redis::stack(penstock::layer("user", first, &request::user), penstock::layer("tenant", second, &request::tenant));
   int admitted = 0;
   for (int i = 0; i < 6; ++i) admitted += static_cast<bool>(limits.allow(request{"x", "x"}));
   CHECK(admitted == 3);
@@ -137,7 +147,8 @@ TEST_CASE("CROSSSLOT: one stack is one identity; what is not is refused before s
   auto const by_server = say(*nodes().pools[0], {"EVALSHA", redis::script_sha1, "2", "{x}a", "{y}a"});
   CHECK(redis::classify(by_server.text) == redis::errc::cross_slot);
 
-  auto one_by_one = redis::sequential(penstock::layer("user", first, &request::user), penstock::layer("tenant", second, &request::tenant));
+  auto one_by_one = redis::sequential(penstock::layer("user", first, &request::user),
+                                      penstock::layer("tenant", second, &request::tenant));
   CHECK(one_by_one.allow(request{"p", "q"}));
   CHECK_FALSE(one_by_one.allow(request{"z", "x"}));
   CHECK(first.peek("z", cost{0}).remaining == 5);  // refunded
@@ -146,7 +157,8 @@ TEST_CASE("CROSSSLOT: one stack is one identity; what is not is refused before s
 TEST_CASE("a node that dies takes its own keys along and no others") {
   auto& n = nodes();
   redis::hiredis_cluster transport({n.nodes[2]->at(), n.nodes[0]->at()});
-  limiter limited(transport, test::fresh_id("c"), {.refill = "3/d"_rate}, redis::fail_closed{7s}, {.timeout = 2s, .deny_cache = 0});
+  limiter limited(transport, test::fresh_id("c"), {.refill = "3/d"_rate}, redis::fail_closed{7s},
+                  {.timeout = 2s, .deny_cache = 0});
   CHECK(limited.allow(three_nodes::user_on(2)));
   n.nodes[2]->stop();
   CHECK(limited.allow(three_nodes::user_on(2)).error);

@@ -64,7 +64,8 @@ void admits_exactly_50(typename A::config const& config) {
   auto const at = test::shared_server().at();
   tally const all = in_two_processes([&] {
     redis::hiredis_pool pool(at);
-    redis::limiter<A, std::string, redis::hiredis_pool> limited(pool, id, config, redis::fail_closed{1h}, {.timeout = 10s});
+    redis::limiter<A, std::string, redis::hiredis_pool> limited(pool, id, config, redis::fail_closed{1h},
+                                                                {.timeout = 10s});
     return ask_from_threads([&] { return limited.allow("k"); });
   });
   INFO(A::name);
@@ -96,7 +97,8 @@ TEST_CASE("a stack of 50 and 30 admits 30, and debits the looser exactly 30") {
     return use(limits, loose);
   };
   tally const all = in_two_processes([&] {
-    return with_stack([](auto& limits, auto&) { return ask_from_threads([&] { return limits.allow(std::string_view("k")); }); });
+    return with_stack(
+        [](auto& limits, auto&) { return ask_from_threads([&] { return limits.allow(std::string_view("k")); }); });
   });
   CHECK(all.admitted == 30);
   CHECK(all.degraded == 0);

@@ -23,21 +23,27 @@ using wall = std::chrono::system_clock::time_point;
 using clocked = test::standing_clock<redis::hiredis_pool>;
 redis::options const patient{.timeout = 5s, .deny_cache = 0};
 
-std::int64_t microseconds_now() { return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+std::int64_t microseconds_now() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
 wall at(std::int64_t us) { return wall{std::chrono::microseconds{us}}; }
 
 std::string shown(decision const& d) {
   auto const n = [](auto wait) { return std::to_string(wait.count()); };
-  return std::to_string(static_cast<int>(d.outcome)) + " rule " + std::to_string(d.rule) + " of " + std::to_string(d.limit) + " left " + std::to_string(d.remaining) + " retry " + n(d.retry_after) +
-         " reset " + n(d.reset_after) + " next " + n(d.next_after) + " delay " + n(d.delay);
+  return std::to_string(static_cast<int>(d.outcome)) + " rule " + std::to_string(d.rule) + " of " +
+         std::to_string(d.limit) + " left " + std::to_string(d.remaining) + " retry " + n(d.retry_after) + " reset " +
+         n(d.reset_after) + " next " + n(d.next_after) + " delay " + n(d.delay);
 }
 
 /// Steps of about `stride`, now and then a leap ahead or a reading behind; costs up to `most`.
 template <class A>
 void compare(typename A::config const& config, std::int64_t stride, std::uint64_t most, int steps, unsigned seed) {
   clocked transport(test::shared_pool());
-  redis::limiter<A, std::string, clocked> remote(transport, test::fresh_id("golden"), config, redis::fail_closed{1h}, patient);
-  using one = penstock::limiter<A, penstock::no_key, std::chrono::system_clock>;  // one for each key: no store comes in between
+  redis::limiter<A, std::string, clocked> remote(transport, test::fresh_id("golden"), config, redis::fail_closed{1h},
+                                                 patient);
+  using one =
+      penstock::limiter<A, penstock::no_key, std::chrono::system_clock>;  // one for each key: no store comes in between
   one locals[3] = {one(config), one(config), one(config)};
   std::mt19937 random(seed);
   auto const below = [&](std::uint64_t n) { return std::uniform_int_distribution<std::uint64_t>(0, n - 1)(random); };
@@ -47,14 +53,26 @@ void compare(typename A::config const& config, std::int64_t stride, std::uint64_
   int admitted = 0, limited = 0, never = 0;
   std::int64_t wait = 0;  // that the last refusal told
   for (int step = 0; step < steps; ++step) {
-    if (step % 150 == 149) now -= static_cast<std::int64_t>(below(static_cast<std::uint64_t>(5 * full_use + 150'000'000)));  // the clock is set back
+    if (step % 150 == 149)
+      now -= static_cast<std::int64_t>(
+          below(static_cast<std::uint64_t>(5 * full_use + 150'000'000)));  // the clock is set back
     switch (below(20)) {
-      case 0: now += 20 * stride; break;
-      case 1: now -= static_cast<std::int64_t>(below(static_cast<std::uint64_t>(2 * stride))); break;
-      case 2: break;
-      case 3: now += wait; break;  // exactly when it will be admitted
-      case 4: now += std::max<std::int64_t>(wait - 1, 0); break;
-      default: now += static_cast<std::int64_t>(below(static_cast<std::uint64_t>(stride)));
+      case 0:
+        now += 20 * stride;
+        break;
+      case 1:
+        now -= static_cast<std::int64_t>(below(static_cast<std::uint64_t>(2 * stride)));
+        break;
+      case 2:
+        break;
+      case 3:
+        now += wait;
+        break;  // exactly when it will be admitted
+      case 4:
+        now += std::max<std::int64_t>(wait - 1, 0);
+        break;
+      default:
+        now += static_cast<std::int64_t>(below(static_cast<std::uint64_t>(stride)));
     }
     transport.now = now;
     std::size_t const which = below(3);
@@ -110,7 +128,8 @@ void compare(typename A::config const& config, std::int64_t stride, std::uint64_
         admitted += ours.outcome == penstock::verdict::admitted;
         limited += ours.outcome == penstock::verdict::limited;
         never += ours.outcome == penstock::verdict::never;
-        if (ours.outcome == penstock::verdict::limited) wait = ceil<std::chrono::microseconds>(ours.retry_after).count();
+        if (ours.outcome == penstock::verdict::limited)
+          wait = ceil<std::chrono::microseconds>(ours.retry_after).count();
       }
     }
     INFO(A::name << " step " << step << ": " << what << " " << c.units << " of \"" << key << "\" at " << now);
@@ -131,26 +150,33 @@ TEST_CASE("bucket, meter and queue answer as in process, also where the interval
   compare<algorithm::token_bucket>({.refill = penstock::per_second(3), .burst = 3}, 333'334, 3, steps, 2);
   compare<algorithm::token_bucket>({.refill = penstock::per_second(7), .burst = 1}, 150'000, 1, steps, 3);
   compare<algorithm::token_bucket>({.refill = penstock::per_second(12'345), .burst = 400}, 100, 400, steps, 4);
-  compare<algorithm::token_bucket>({.refill = penstock::per(1, std::chrono::hours{24 * 30}), .burst = 2}, 1'000'000'000'000, 2, steps, 5);
+  compare<algorithm::token_bucket>({.refill = penstock::per(1, std::chrono::hours{24 * 30}), .burst = 2},
+                                   1'000'000'000'000, 2, steps, 5);
   compare<algorithm::leaky_meter>({.drain = penstock::per_minute(99), .capacity = 13}, 600'000, 13, steps, 6);
   compare<algorithm::leaky_queue>({.drain = penstock::per_second(13), .capacity = 5}, 70'000, 5, steps, 7);
 }
 
 TEST_CASE("windows answer as in process") {
   compare<algorithm::fixed_window>({.limit = penstock::per_minute(30)}, 2'000'000, 30, steps, 11);
-  compare<algorithm::fixed_window>({.limit = penstock::per_second(7), .starts = penstock::window_start::first_request}, 100'000, 7, steps, 12);
+  compare<algorithm::fixed_window>({.limit = penstock::per_second(7), .starts = penstock::window_start::first_request},
+                                   100'000, 7, steps, 12);
   compare<algorithm::fixed_window>({.limit = penstock::per_day(10)}, 3'600'000'000, 10, steps, 13);
   compare<algorithm::sliding_counter>({.limit = penstock::per_minute(30)}, 2'000'000, 30, steps, 14);
-  compare<algorithm::sliding_counter>({.limit = penstock::per(1'000'000'000, std::chrono::hours{24 * 365})}, 80'000'000'000, 1'000'000'000, steps, 15);
+  compare<algorithm::sliding_counter>({.limit = penstock::per(1'000'000'000, std::chrono::hours{24 * 365})},
+                                      80'000'000'000, 1'000'000'000, steps, 15);
   compare<algorithm::sliding_log>({.limit = penstock::per_second(20)}, 60'000, 20, steps, 16);
   compare<algorithm::sliding_log>({.limit = penstock::per_minute(3)}, 15'000'000, 3, steps, 17);
 }
 
 TEST_CASE("several rules on one key answer as in process") {
   using two = algorithm::all_of<algorithm::token_bucket, algorithm::fixed_window>;
-  compare<two>({{.refill = penstock::per_second(10), .burst = 5}, {.limit = penstock::per_minute(100)}}, 150'000, 5, steps, 21);
+  compare<two>({{.refill = penstock::per_second(10), .burst = 5}, {.limit = penstock::per_minute(100)}}, 150'000, 5,
+               steps, 21);
   using three = algorithm::all_of<algorithm::leaky_queue, algorithm::sliding_counter, algorithm::sliding_log>;
-  compare<three>({{.drain = penstock::per_second(7), .capacity = 9}, {.limit = penstock::per_second(8)}, {.limit = penstock::per_minute(60)}}, 150'000, 9, steps, 22);
+  compare<three>({{.drain = penstock::per_second(7), .capacity = 9},
+                  {.limit = penstock::per_second(8)},
+                  {.limit = penstock::per_minute(60)}},
+                 150'000, 9, steps, 22);
 }
 
 TEST_CASE("stacks answer as in process, also after the clock was set back") {
@@ -160,15 +186,19 @@ TEST_CASE("stacks answer as in process, also after the clock was set back") {
   };
   clocked transport(test::shared_pool());
   auto const policy = redis::fail_closed{1h};
-  redis::token_bucket<std::string, clocked> bucket(transport, test::fresh_id("stack"), {.refill = penstock::per_second(7), .burst = 9}, policy, patient);
-  redis::fixed_window<std::string, clocked> window(transport, test::fresh_id("stack"), {.limit = penstock::per_minute(60)}, policy, patient);
-  redis::sliding_log<std::string, clocked> bytes(transport, test::fresh_id("stack"), {.limit = penstock::per(40, 10s)}, policy, patient);
+  redis::token_bucket<std::string, clocked> bucket(transport, test::fresh_id("stack"),
+                                                   {.refill = penstock::per_second(7), .burst = 9}, policy, patient);
+  redis::fixed_window<std::string, clocked> window(transport, test::fresh_id("stack"),
+                                                   {.limit = penstock::per_minute(60)}, policy, patient);
+  redis::sliding_log<std::string, clocked> bytes(transport, test::fresh_id("stack"), {.limit = penstock::per(40, 10s)},
+                                                 policy, patient);
   using clock = std::chrono::system_clock;
   penstock::token_bucket<std::string, clock> own_bucket({.refill = penstock::per_second(7), .burst = 9});
   penstock::fixed_window<std::string, clock> own_window({.limit = penstock::per_minute(60)});
   penstock::sliding_log<std::string, clock> own_bytes({.limit = penstock::per(40, 10s)});
   auto const join = [](auto stack, auto& b, auto& w, auto& l) {
-    return stack(penstock::layer("bucket", b, &request::user), penstock::layer("window", w, &request::user), penstock::layer("bytes", l, &request::user).costs(&request::size));
+    return stack(penstock::layer("bucket", b, &request::user), penstock::layer("window", w, &request::user),
+                 penstock::layer("bytes", l, &request::user).costs(&request::size));
   };
   auto remote = join([](auto... layers) { return redis::stack(layers...); }, bucket, window, bytes);
   auto local = join([](auto... layers) { return penstock::stack(layers...); }, own_bucket, own_window, own_bytes);

@@ -5,7 +5,17 @@
 #include <penstock/penstock.hpp>
 #include <penstock/redis.hpp>
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -75,7 +85,8 @@ TEST_CASE("the breaker opens when half of twenty calls in ten seconds failed") {
   CHECK_FALSE(slow.is_open());
 }
 
-TEST_CASE("an open breaker pauses between half and all of 250 ms, doubling up to 5 s, and lets one probe in at a time") {
+TEST_CASE(
+    "an open breaker pauses between half and all of 250 ms, doubling up to 5 s, and lets one probe in at a time") {
   redis::breaker breaker;
   for (int i = 0; i < 5; ++i) breaker.failed(breaker.enter(start), start);
   time_point now = start;
@@ -137,9 +148,11 @@ TEST_CASE("the deny cache refuses as large a cost until retry_after, and never l
 
 TEST_CASE("the deny cache is bounded: newcomers push out what ends first") {
   redis::deny_cache cache(64);
-  for (std::uint64_t k = 0; k < 10'000; ++k) cache.refused({k, k * 0x9e37'79b9'7f4a'7c15}, cost{1}, refusal(1s + std::chrono::nanoseconds{k}), start);
+  for (std::uint64_t k = 0; k < 10'000; ++k)
+    cache.refused({k, k * 0x9e37'79b9'7f4a'7c15}, cost{1}, refusal(1s + std::chrono::nanoseconds{k}), start);
   int held = 0;
-  for (std::uint64_t k = 0; k < 10'000; ++k) held += cache.find({k, k * 0x9e37'79b9'7f4a'7c15}, cost{1}, start).has_value();
+  for (std::uint64_t k = 0; k < 10'000; ++k)
+    held += cache.find({k, k * 0x9e37'79b9'7f4a'7c15}, cost{1}, start).has_value();
   CHECK(held == 64);
 }
 
@@ -158,15 +171,76 @@ TEST_CASE("constructors refuse what cannot be, in a sentence") {
   using bucket = redis::token_bucket<std::string, silent>;
   using log = redis::sliding_log<std::string, silent>;
   using window = redis::fixed_window<std::string, silent>;
-  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a{b}", {.refill = "1/s"_rate}, redis::fail_open{}); }), Catch::Matchers::Contains("limit_id"));
-  CHECK_THAT(refused_sentence([&] { bucket(nobody, "", {.refill = "1/s"_rate}, redis::fail_open{}); }), Catch::Matchers::Contains("limit_id"));
-  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a", {.refill = "1/s"_rate}, redis::local{1.5}); }), Catch::Matchers::Contains("fraction"));
-  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a", {.refill = "1/s"_rate}, redis::fail_closed{0s}); }), Catch::Matchers::Contains("retry_after"));
-  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a", {.refill = "1/s"_rate, .burst = 0}, redis::fail_open{}); }), Catch::Matchers::Contains("burst"));
-  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a", {.refill = "5/s"_rate}, redis::fail_open{}, {.lease = {.units = 6}}); }), Catch::Matchers::Contains("units is 6"));
-  CHECK_THAT(refused_sentence([&] { log(nobody, "a", {.limit = "5/s"_rate}, redis::fail_open{}, {.lease = {.units = 2}}); }), Catch::Matchers::Contains("only buckets and meters"));
-  CHECK_THAT(refused_sentence([&] { log(nobody, "a", {.limit = "100001/s"_rate}, redis::fail_open{}); }), Catch::Matchers::Contains("100000"));
-  CHECK_THAT(refused_sentence([&] { window(nobody, "a", {.limit = penstock::per(1, 1500ns)}, redis::fail_open{}); }), Catch::Matchers::Contains("whole microseconds"));
+  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a{b}", {.refill = "1/s"_rate}, redis::fail_open{}); }),
+             Catch::Matchers::Contains("limit_id"));
+  CHECK_THAT(refused_sentence([&] { bucket(nobody, "", {.refill = "1/s"_rate}, redis::fail_open{}); }),
+             Catch::Matchers::Contains("limit_id"));
+  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a", {.refill = "1/s"_rate}, redis::local{1.5}); }),
+             Catch::Matchers::Contains("fraction"));
+  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a", {.refill = "1/s"_rate}, redis::fail_closed{0s}); }),
+             Catch::Matchers::Contains("retry_after"));
+  CHECK_THAT(refused_sentence([&] { bucket(nobody, "a", {.refill = "1/s"_rate, .burst = 0}, redis::fail_open{}); }),
+             Catch::Matchers::Contains("burst"));
+  CHECK_THAT(refused_sentence(
+                 [&] { bucket(nobody, "a", {.refill = "5/s"_rate}, redis::fail_open{}, {.lease = {.units = 6}}); }),
+             Catch::Matchers::Contains("units is 6"));
+  CHECK_THAT(
+      refused_sentence([&] { log(nobody, "a", {.limit = "5/s"_rate}, redis::fail_open{}, {.lease = {.units = 2}}); }),
+      Catch::Matchers::Contains("only buckets and meters"));
+  CHECK_THAT(refused_sentence([&] { log(nobody, "a", {.limit = "100001/s"_rate}, redis::fail_open{}); }),
+             Catch::Matchers::Contains("100000"));
+  CHECK_THAT(refused_sentence([&] { window(nobody, "a", {.limit = penstock::per(1, 1500ns)}, redis::fail_open{}); }),
+             Catch::Matchers::Contains("whole microseconds"));
+}
+
+TEST_CASE("a Redis stack refuses layers that one call for all cannot serve, in a sentence") {
+  silent here, elsewhere;
+  using bucket = redis::token_bucket<std::string, silent>;
+  auto const make = [](silent& at, std::string id, redis::options const& o = {}) {
+    return std::make_unique<bucket>(at, std::move(id), bucket::config{.refill = "5/s"_rate}, redis::fail_open{}, o);
+  };
+  auto const a = make(here, "a"), also_a = make(here, "a"), b = make(here, "b"), far = make(elsewhere, "c"),
+             lends = make(here, "d", {.lease = {.units = 2}});
+  auto const self = [](std::string const& who) { return std::string_view(who); };
+  auto const layer = [&](char const* name, auto const& limiter) { return penstock::layer(name, *limiter, self); };
+  CHECK_THAT(refused_sentence([&] { (void)redis::stack(layer("x", a), layer("y", b).shadow()); }),
+             Catch::Matchers::Contains("\"b\" on trial") && Catch::Matchers::Contains("sequential() has them"));
+  CHECK_THAT(refused_sentence([&] { (void)redis::stack(layer("x", a), layer("y", lends)); }),
+             Catch::Matchers::Contains("\"d\", which lends"));
+  CHECK_THAT(refused_sentence([&] { (void)redis::stack(layer("x", a), layer("y", far)); }),
+             Catch::Matchers::Contains("one transport"));
+  CHECK_THAT(refused_sentence([&] { (void)redis::stack(layer("x", a), layer("y", also_a)); }),
+             Catch::Matchers::Contains("\"a\" twice"));
+  CHECK_THAT(refused_sentence([&] { (void)redis::stack(layer("x", a), layer("x", b)); }),
+             Catch::Matchers::Contains("\"x\" twice"));
+  CHECK(refused_sentence([&] { (void)redis::stack(layer("x", a), layer("y", b)); }) == "accepted");
+  CHECK(refused_sentence([&] {
+          (void)redis::sequential(layer("x", a), layer("y", lends), layer("z", far).shadow());
+        }) == "accepted");
+}
+
+TEST_CASE("numbers of the script's words: exactly as sent, and nothing that is none") {
+  redis::detail::words w;
+  std::uint64_t const sent[] = {0, 1, 1'796'064'424'286'420, (std::uint64_t{1} << 53) - 1};
+  w.add("t").add_numbers(sent).add(std::uint64_t{7});
+  auto const words = w.views();
+  REQUIRE(words.size() == 3);
+  CHECK(words[2] == "7");
+  CHECK(words[1].substr(8, 8) == std::string_view("\0\0\0\0\0\0\xf0\x3f", 8));  // 1.0, the least byte first
+  CHECK(redis::detail::numbers_in(words[1]) == std::vector<std::int64_t>(std::begin(sent), std::end(sent)));
+  auto const bytes = [](double d) {
+    std::string b(8, '\0');
+    std::memcpy(b.data(), &d, 8);
+    if constexpr (std::endian::native == std::endian::big) std::reverse(b.begin(), b.end());
+    return b;
+  };
+  CHECK(redis::detail::numbers_in(bytes(-3)) == std::vector<std::int64_t>{-3});
+  for (double const none : {0.5, 0x1p53, -0x1p53, 1e300, std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN()}) {
+    INFO(none);
+    CHECK_FALSE(redis::detail::numbers_in(bytes(none)));
+  }
+  CHECK_FALSE(redis::detail::numbers_in("1234567"));
 }
 
 TEST_CASE("what may have run is not sent again; each policy answers in its own way, and says why") {
@@ -192,11 +266,28 @@ TEST_CASE("what may have run is not sent again; each policy answers in its own w
 
 TEST_CASE("the words of the server, with and without the ERR that older ones put before them") {
   CHECK(redis::classify("OOM command not allowed when used memory > 'maxmemory'.") == redis::errc::unavailable);
-  CHECK(redis::classify("ERR Error running script (call to f_1): @user_script:9: OOM command not allowed") == redis::errc::unavailable);
+  CHECK(redis::classify("ERR Error running script (call to f_1): @user_script:9: OOM command not allowed") ==
+        redis::errc::unavailable);
+  for (std::string_view const busy :
+       {"LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script.",
+        "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+        "CLUSTERDOWN Hash slot not served", "TRYAGAIN Multiple keys request during rehashing of slot",
+        "MISCONF Redis is configured to save RDB snapshots", "NOREPLICAS Not enough good replicas to write.",
+        "READONLY You can't write against a read only replica."}) {
+    INFO(busy);
+    CHECK(redis::classify(busy) == redis::errc::unavailable);
+    CHECK(redis::counts_against_store(redis::classify(busy)));
+  }
+  CHECK(redis::classify("CROSSSLOT Keys in request don't hash to the same slot") == redis::errc::cross_slot);
+  CHECK(redis::classify("MOVED 3999 127.0.0.1:6381") == redis::errc::moved);
+  CHECK(redis::classify("NOAUTH Authentication required.") == redis::errc::misconfigured);
+  CHECK_FALSE(redis::counts_against_store(redis::errc::misconfigured));
   CHECK(redis::classify("NOPERM this user has no permissions") == redis::errc::misconfigured);
-  CHECK(redis::classify("ERR user_script:7: BADSTATE penstock1:{k}a script: 1, on @user_script:7.") == redis::errc::bad_state);
+  CHECK(redis::classify("ERR user_script:7: BADSTATE penstock1:{k}a script: 1, on @user_script:7.") ==
+        redis::errc::bad_state);
   CHECK(redis::classify("NOSCRIPT No matching script.") == redis::errc::no_script);
   CHECK(redis::counts_against_store(redis::errc::timeout));
   CHECK_FALSE(redis::counts_against_store(redis::errc::bad_state));
-  for (int e = 1; e <= static_cast<int>(redis::errc::breaker_open); ++e) CHECK(redis::make_error_code(static_cast<redis::errc>(e)).message() != "unknown");
+  for (int e = 1; e <= static_cast<int>(redis::errc::breaker_open); ++e)
+    CHECK(redis::make_error_code(static_cast<redis::errc>(e)).message() != "unknown");
 }

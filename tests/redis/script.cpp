@@ -34,7 +34,8 @@ struct traces {
 traces traces_of(std::string const& key) {
   auto const info = say(shared_pool(), {"INFO", "persistence"}).text;
   auto const at = info.find("rdb_changes_since_last_save:");
-  return {say(shared_pool(), {"DUMP", key}).text, number(shared_pool(), {"PEXPIRETIME", key}), std::stoll(info.substr(at + 28))};
+  return {say(shared_pool(), {"DUMP", key}).text, number(shared_pool(), {"PEXPIRETIME", key}),
+          std::stoll(info.substr(at + 28))};
 }
 
 template <class A>
@@ -101,7 +102,8 @@ TEST_CASE("a refusal writes nothing and renews no expiry") {
   refuses_without_trace<algorithm::leaky_meter>({.drain = "5/h"_rate, .capacity = 5});
   refuses_without_trace<algorithm::leaky_queue>({.drain = "5/h"_rate, .capacity = 5});
   refuses_without_trace<algorithm::fixed_window>({.limit = "5/30 d"_rate});
-  refuses_without_trace<algorithm::fixed_window>({.limit = "5/h"_rate, .starts = penstock::window_start::first_request});
+  refuses_without_trace<algorithm::fixed_window>(
+      {.limit = "5/h"_rate, .starts = penstock::window_start::first_request});
   refuses_without_trace<algorithm::sliding_counter>({.limit = "5/30 d"_rate});
   refuses_without_trace<algorithm::sliding_log>({.limit = "5/h"_rate});
 }
@@ -109,7 +111,8 @@ TEST_CASE("a refusal writes nothing and renews no expiry") {
 TEST_CASE("every write sets an expiry: as long as the state means something, and little longer") {
   always_expires<algorithm::token_bucket>({.refill = "1/s"_rate, .burst = 5}, 5s, 5s + 2ms);
   always_expires<algorithm::leaky_queue>({.drain = "1/s"_rate, .capacity = 5}, 5s, 5s + 2ms);
-  always_expires<algorithm::fixed_window>({.limit = "5/min"_rate, .starts = penstock::window_start::first_request}, 60s, 66s + 2ms);
+  always_expires<algorithm::fixed_window>({.limit = "5/min"_rate, .starts = penstock::window_start::first_request}, 60s,
+                                          66s + 2ms);
   always_expires<algorithm::fixed_window>({.limit = "5/10 d"_rate}, 0s, 11 * 24h);
   always_expires<algorithm::sliding_counter>({.limit = "5/10 d"_rate}, 10 * 24h, 20 * 24h);
   always_expires<algorithm::sliding_log>({.limit = "5/min"_rate}, 60s, 60s + 2ms);
@@ -117,8 +120,10 @@ TEST_CASE("every write sets an expiry: as long as the state means something, and
 
 TEST_CASE("a stack is all or nothing, in one call") {
   std::string const tight_id = test::fresh_id("tight"), loose_id = test::fresh_id("loose");
-  limiter<algorithm::token_bucket> tight(shared_pool(), tight_id, {.refill = "30/h"_rate}, redis::fail_closed{1h}, patient);
-  limiter<algorithm::fixed_window> loose(shared_pool(), loose_id, {.limit = "50/30 d"_rate}, redis::fail_closed{1h}, patient);
+  limiter<algorithm::token_bucket> tight(shared_pool(), tight_id, {.refill = "30/h"_rate}, redis::fail_closed{1h},
+                                         patient);
+  limiter<algorithm::fixed_window> loose(shared_pool(), loose_id, {.limit = "50/30 d"_rate}, redis::fail_closed{1h},
+                                         patient);
   auto const self = [](std::string const& who) { return std::string_view(who); };
   auto limits = redis::stack(penstock::layer("loose", loose, self), penstock::layer("tight", tight, self));
   int admitted = 0;
@@ -140,8 +145,10 @@ TEST_CASE("a stack is all or nothing, in one call") {
 }
 
 TEST_CASE("keys of two identities are not sent as a stack; one after another they are") {
-  limiter<algorithm::token_bucket> user(shared_pool(), test::fresh_id("user"), {.refill = "3/h"_rate}, redis::fail_closed{1h}, patient);
-  redis::token_bucket<> site(shared_pool(), test::fresh_id("site"), {.refill = "5/h"_rate}, redis::fail_closed{1h}, patient);
+  limiter<algorithm::token_bucket> user(shared_pool(), test::fresh_id("user"), {.refill = "3/h"_rate},
+                                        redis::fail_closed{1h}, patient);
+  redis::token_bucket<> site(shared_pool(), test::fresh_id("site"), {.refill = "5/h"_rate}, redis::fail_closed{1h},
+                             patient);
   auto const self = [](std::string const& who) { return std::string_view(who); };
   auto atomic = redis::stack(penstock::layer("user", user, self), penstock::layer("site", site));
   auto const refused = atomic.allow(std::string("k"));
@@ -159,10 +166,13 @@ TEST_CASE("keys of two identities are not sent as a stack; one after another the
 
 TEST_CASE("a Redis limiter is the last layer of an in-process stack, and is undone with it") {
   penstock::token_bucket<std::string> here({.refill = "3/h"_rate});
-  limiter<algorithm::token_bucket> there(shared_pool(), test::fresh_id("layer"), {.refill = "5/h"_rate}, redis::fail_closed{1h}, patient);
-  limiter<algorithm::token_bucket> second(shared_pool(), test::fresh_id("layer"), {.refill = "2/h"_rate}, redis::fail_closed{1h}, patient);
+  limiter<algorithm::token_bucket> there(shared_pool(), test::fresh_id("layer"), {.refill = "5/h"_rate},
+                                         redis::fail_closed{1h}, patient);
+  limiter<algorithm::token_bucket> second(shared_pool(), test::fresh_id("layer"), {.refill = "2/h"_rate},
+                                          redis::fail_closed{1h}, patient);
   auto const self = [](std::string const& who) { return std::string_view(who); };
-  auto limits = penstock::stack(penstock::layer("here", here, self), penstock::layer("there", there, self), penstock::layer("second", second, self));
+  auto limits = penstock::stack(penstock::layer("here", here, self), penstock::layer("there", there, self),
+                                penstock::layer("second", second, self));
   CHECK(limits.allow(std::string("k")));
   CHECK(limits.allow(std::string("k")));
   CHECK(limits.allow(std::string("k")).limited_by() == "second");
@@ -175,7 +185,9 @@ TEST_CASE("a Redis limiter is the last layer of an in-process stack, and is undo
 
 TEST_CASE("the first call costs 5, then 0, then 3: the key always has an expiry") {
   std::string const id = test::fresh_id("costs"), key = redis::key_of("k", id);
-  limiter<algorithm::fixed_window> limited(shared_pool(), id, {.limit = "10/min"_rate, .starts = penstock::window_start::first_request}, redis::fail_closed{1h}, patient);
+  limiter<algorithm::fixed_window> limited(shared_pool(), id,
+                                           {.limit = "10/min"_rate, .starts = penstock::window_start::first_request},
+                                           redis::fail_closed{1h}, patient);
   for (cost const c : {cost{5}, cost{0}, cost{3}}) {
     CHECK(limited.allow("k", c));
     CHECK(number(shared_pool(), {"PTTL", key}) > 0);
@@ -207,8 +219,12 @@ TEST_CASE("states are as small as can be") {
     limited.forget("user:123456");
     return used;
   };
-  CHECK(bytes(algorithm::token_bucket::config{.refill = "100/min"_rate}, std::type_identity<algorithm::token_bucket>{}, 1) <= 72);
-  CHECK(bytes(algorithm::fixed_window::config{.limit = "100/d"_rate}, std::type_identity<algorithm::fixed_window>{}, 9) <= 104);
-  CHECK(bytes(algorithm::sliding_counter::config{.limit = "100/d"_rate}, std::type_identity<algorithm::sliding_counter>{}, 9) <= 104);
-  CHECK(bytes(algorithm::sliding_log::config{.limit = "1000/d"_rate}, std::type_identity<algorithm::sliding_log>{}, 1000) <= 12'000);
+  CHECK(bytes(algorithm::token_bucket::config{.refill = "100/min"_rate}, std::type_identity<algorithm::token_bucket>{},
+              1) <= 72);
+  CHECK(bytes(algorithm::fixed_window::config{.limit = "100/d"_rate}, std::type_identity<algorithm::fixed_window>{},
+              9) <= 104);
+  CHECK(bytes(algorithm::sliding_counter::config{.limit = "100/d"_rate},
+              std::type_identity<algorithm::sliding_counter>{}, 9) <= 104);
+  CHECK(bytes(algorithm::sliding_log::config{.limit = "1000/d"_rate}, std::type_identity<algorithm::sliding_log>{},
+              1000) <= 12'000);
 }

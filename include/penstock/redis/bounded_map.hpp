@@ -46,7 +46,9 @@ class bounded_map {
     std::lock_guard const guard(locks_[at % locks_.size()]);
     auto& line = lines_[at];
     auto chosen = std::find_if(line.begin(), line.end(), [&](slot const& s) { return s.key == key; });
-    if (chosen == line.end()) chosen = std::min_element(line.begin(), line.end(), [](slot const& a, slot const& b) { return a.value.until < b.value.until; });
+    if (chosen == line.end())
+      chosen = std::min_element(line.begin(), line.end(),
+                                [](slot const& a, slot const& b) { return a.value.until < b.value.until; });
     if (chosen->key != key || chosen->value.until <= now) *chosen = {key, Value{}};
     use(chosen->value);
   }

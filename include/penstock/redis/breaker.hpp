@@ -45,7 +45,8 @@ class breaker {
     if (until == closed) return {true, false, generation};
     std::int64_t const t = count(now);
     if (t < until) return {};
-    if (!next_probe_.compare_exchange_strong(until, t + options_.probe_time.count(), std::memory_order_acq_rel)) return {};
+    if (!next_probe_.compare_exchange_strong(until, t + options_.probe_time.count(), std::memory_order_acq_rel))
+      return {};
     return {true, true, generation};
   }
 
@@ -57,7 +58,9 @@ class breaker {
 
  private:
   static constexpr std::int64_t closed = INT64_MIN;
-  static std::int64_t count(time_point t) noexcept { return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count(); }
+  static std::int64_t count(time_point t) noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+  }
 
   void report(permit const& p, bool success, time_point now) {
     std::lock_guard const guard(mutex_);
@@ -79,7 +82,8 @@ class breaker {
     }
     ++failures_;
     ++in_a_row_;
-    if (in_a_row_ >= options_.failures_in_a_row || (calls_ >= options_.window_calls && 2 * failures_ >= calls_)) open(now);
+    if (in_a_row_ >= options_.failures_in_a_row || (calls_ >= options_.window_calls && 2 * failures_ >= calls_))
+      open(now);
   }
 
   void close() {

@@ -25,7 +25,8 @@ inline constexpr std::size_t cluster_slots = 16'384;
 /// The slot of a key: CRC-16/XMODEM of what stands between its first { and the next }, if that is not empty.
 constexpr std::size_t slot_of(std::string_view key) noexcept {
   if (std::size_t const open = key.find('{'); open != std::string_view::npos)
-    if (std::size_t const close = key.find('}', open + 1); close != std::string_view::npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
+    if (std::size_t const close = key.find('}', open + 1); close != std::string_view::npos && close > open + 1)
+      key = key.substr(open + 1, close - open - 1);
   std::uint32_t crc = 0;
   for (char const c : key) {
     crc ^= static_cast<std::uint32_t>(static_cast<unsigned char>(c)) << 8;
@@ -53,12 +54,15 @@ class cluster {
     for (int redirections = 0;; ++redirections) {
       auto answer = asking ? asked->pool.execute_asking(c, until) : asked->pool.execute(c, until);
       if (!answer) {
-        owners_[slot].store(nullptr, std::memory_order_release);  // perhaps another node has taken over: ask around next time
+        owners_[slot].store(nullptr,
+                            std::memory_order_release);  // perhaps another node has taken over: ask around next time
         next_seed_.fetch_add(1, std::memory_order_relaxed);
         return answer;
       }
       bool const moved = answer->says("MOVED ");
-      if (!(moved || answer->says("ASK ")) || redirections == most_redirections || std::chrono::steady_clock::now() >= until) return answer;
+      if (!(moved || answer->says("ASK ")) || redirections == most_redirections ||
+          std::chrono::steady_clock::now() >= until)
+        return answer;
       node* const target = named_in(answer->text, *asked);
       if (target == nullptr) return answer;
       asking = !moved;
@@ -83,7 +87,8 @@ class cluster {
   node* named_in(std::string_view redirection, node const& asked) {
     std::size_t const space = redirection.rfind(' '), colon = redirection.rfind(':');
     if (space == std::string_view::npos || colon == std::string_view::npos || colon < space) return nullptr;
-    std::string_view const host = redirection.substr(space + 1, colon - space - 1), digits = redirection.substr(colon + 1);
+    std::string_view const host = redirection.substr(space + 1, colon - space - 1),
+                           digits = redirection.substr(colon + 1);
     std::uint16_t port = 0;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), port).ec != std::errc{}) return nullptr;
     return pool_at(host.empty() ? asked.at.host : std::string(host), port);

@@ -23,12 +23,14 @@ namespace detail {
 
 struct atomic_counts {
   using counter = std::atomic<std::uint64_t>;
-  counter round_trips{}, script_loads{}, by_redis{}, by_deny_cache{}, by_lease{}, degraded{}, maybe_counted{}, misconfigured{};
+  counter round_trips{}, script_loads{}, by_redis{}, by_deny_cache{}, by_lease{}, degraded{}, maybe_counted{},
+      misconfigured{};
 
   static void add(counter& c) noexcept { c.fetch_add(1, std::memory_order_relaxed); }
   static std::uint64_t read(counter const& c) noexcept { return c.load(std::memory_order_relaxed); }
   counts snapshot(std::uint64_t breaker_opened) const noexcept {
-    return {read(round_trips), read(script_loads), read(by_redis), read(by_deny_cache), read(by_lease), read(degraded), read(maybe_counted), read(misconfigured), breaker_opened};
+    return {read(round_trips), read(script_loads),  read(by_redis),      read(by_deny_cache), read(by_lease),
+            read(degraded),    read(maybe_counted), read(misconfigured), breaker_opened};
   }
 };
 

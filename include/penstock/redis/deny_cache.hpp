@@ -33,7 +33,8 @@ class deny_cache {
       if (c.units < d.least) return;
       found = d.answer;
       auto const passed = now - d.asked;
-      for (auto* wait : {&found->retry_after, &found->reset_after, &found->next_after}) *wait = std::max(*wait - passed, std::chrono::nanoseconds{1});
+      for (auto* wait : {&found->retry_after, &found->reset_after, &found->next_after})
+        *wait = std::max(*wait - passed, std::chrono::nanoseconds{1});
     });
     return found;
   }

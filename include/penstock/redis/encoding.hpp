@@ -13,6 +13,7 @@
 #include <penstock/algorithm/sliding_log.hpp>
 #include <penstock/algorithm/token_bucket.hpp>
 #include <penstock/config_error.hpp>
+#include <penstock/decision.hpp>
 #include <penstock/redis/words.hpp>
 
 #include <algorithm>
@@ -40,13 +41,22 @@ constexpr instant from_microseconds(std::int64_t us) noexcept {
   return instant{duration{std::clamp(us, -most, most) * 1000}};
 }
 
+/// What the script calls the algorithms.
+enum class kind : std::uint64_t { bucket = 1, queue, window, counter, log };
+
+/// A limit's word: its kind and five numbers.
+inline void append_limit(words& to, kind k, std::array<std::uint64_t, 5> const& told) {
+  to.add_numbers(std::array{static_cast<std::uint64_t>(k), told[0], told[1], told[2], told[3], told[4]});
+}
+
 /// How A looks to the script. `rules` is the number of limits, each with a key of its own. append() writes a limit's
 /// arguments; read() makes a state out of the answer, good for describing a call of this cost at `now`.
 template <class A>
 class encoding;
 
 /// Bucket, meter and queue. One in-process unit is 1/M ns, so a time of u units is u / (1000 M) us: whole microseconds
-/// and n/den with the denominator 1000 M, cut by what all intervals share. Where the interval is whole, so is each time.
+/// and n/den with the denominator 1000 M, cut by what all intervals share. Where the interval is whole, so is each
+/// time.
 template <class A>
 class arrival_encoding {
  public:
@@ -67,12 +77,9 @@ class arrival_encoding {
     std::uint64_t const most = what == verb::take || what == verb::peek ? algorithm_.size() + 1 : 2 * algorithm_.size();
     constexpr bool queue = std::same_as<A, algorithm::leaky_queue>;
     std::array<std::uint64_t, 2> const times{std::min(c.units, most) * interval_, full_};
-    std::uint64_t const microsecond = den_ * common_;
-    to.add(den_ == 1 ? (queue ? "q" : "b") : (queue ? "Q" : "B"));
-    for (std::uint64_t const units : times) to.add(units / microsecond);
-    if (den_ == 1) return;
-    for (std::uint64_t const units : times) to.add(units % microsecond / common_);
-    to.add(den_);
+    std::uint64_t const us = den_ * common_;
+    append_limit(to, queue ? kind::queue : kind::bucket,
+                 {times[0] / us, times[1] / us, times[0] % us / common_, times[1] % us / common_, den_});
   }
 
   typename A::state read(reply_reader& from, instant now, cost) const {
@@ -105,9 +112,11 @@ class encoding<algorithm::leaky_queue> : public arrival_encoding<algorithm::leak
   using arrival_encoding::arrival_encoding;
 };
 
-/// The window of a rate in microseconds; throws config_error when it is none, or the count is more than the script counts.
+/// The window of a rate in microseconds; throws config_error when it is none, or the count is more than the script
+/// counts.
 inline std::uint64_t window_in_microseconds(penstock::detail::field where, rate r, std::uint64_t most_units) {
-  if (r.count > most_units) penstock::detail::refuse_rate(where, r, "on Redis a count of at most " + std::to_string(most_units));
+  if (r.count > most_units)
+    penstock::detail::refuse_rate(where, r, "on Redis a count of at most " + std::to_string(most_units));
   if (r.period.count() % 1000 != 0) penstock::detail::refuse_rate(where, r, "on Redis a period of whole microseconds");
   return static_cast<std::uint64_t>(r.period.count()) / 1000;
 }
@@ -127,10 +136,12 @@ class window_encoding {
   window_encoding(typename A::config const& c, std::uint64_t most)
       : algorithm_(c), width_(window_in_microseconds({A::name, "limit"}, c.limit, most)) {}
 
-  void append_window(words& to, std::string_view kind, cost c) const {
-    to.add(kind).add(std::min(c.units, 2 * algorithm_.size() + 1)).add(algorithm_.size()).add(width_);
+  void append_window(words& to, kind k, cost c, bool aligned = true) const {
+    append_limit(to, k, {std::min(c.units, 2 * algorithm_.size() + 1), algorithm_.size(), width_, aligned, 0});
   }
-  static std::int64_t next_instant(reply_reader& from) noexcept { return from_microseconds(from.next()).time_since_epoch().count(); }
+  static std::int64_t next_instant(reply_reader& from) noexcept {
+    return from_microseconds(from.next()).time_since_epoch().count();
+  }
 
   A algorithm_;
   std::uint64_t width_;
@@ -141,10 +152,7 @@ class encoding<algorithm::fixed_window> : public window_encoding<algorithm::fixe
  public:
   explicit encoding(algorithm::fixed_window::config const& c, instant) : window_encoding(c, most_units) {}
 
-  void append(words& to, verb, cost c) const {
-    append_window(to, "w", c);
-    to.add(algorithm_.tied_to_epoch() ? "1" : "0");
-  }
+  void append(words& to, verb, cost c) const { append_window(to, kind::window, c, algorithm_.tied_to_epoch()); }
   algorithm::fixed_window::state read(reply_reader& from, instant, cost) const {
     std::int64_t const end = next_instant(from);
     return {end, static_cast<std::uint64_t>(from.next())};
@@ -156,11 +164,12 @@ class encoding<algorithm::sliding_counter> : public window_encoding<algorithm::s
  public:
   explicit encoding(algorithm::sliding_counter::config const& c, instant) : window_encoding(c, most_units) {}
 
-  void append(words& to, verb, cost c) const { append_window(to, "c", c); }
+  void append(words& to, verb, cost c) const { append_window(to, kind::counter, c); }
   algorithm::sliding_counter::state read(reply_reader& from, instant, cost) const {
     std::int64_t const end = next_instant(from);
-    auto const previous = static_cast<std::uint32_t>(from.next());
-    return {end, previous, static_cast<std::uint32_t>(from.next())};
+    auto const previous = static_cast<std::uint32_t>(from.next()), current = static_cast<std::uint32_t>(from.next());
+    from.skip();  // numbers come in twos and fours
+    return {end, previous, current};
   }
 };
 
@@ -172,7 +181,7 @@ class encoding<algorithm::sliding_log> : public window_encoding<algorithm::slidi
 
   explicit encoding(algorithm::sliding_log::config const& c, instant) : window_encoding(c, most_entries) {}
 
-  void append(words& to, verb, cost c) const { append_window(to, "l", c); }
+  void append(words& to, verb, cost c) const { append_window(to, kind::log, c); }
 
   /// Not the log, but one that says the same of this cost: the script sends the instants on which an answer depends.
   algorithm::sliding_log::state read(reply_reader& from, instant, cost c) const {
@@ -180,7 +189,8 @@ class encoding<algorithm::sliding_log> : public window_encoding<algorithm::slidi
     auto const used = static_cast<std::uint64_t>(from.next()), limit = algorithm_.size();
     std::int64_t const goes_next = next_instant(from), fits = next_instant(from), last = next_instant(from);
     if (used == 0) return s;
-    std::uint64_t const wanted = used + std::clamp(c.units, std::uint64_t{1}, limit), rank = wanted > limit ? std::min(wanted - limit, used) : 1;
+    std::uint64_t const wanted = used + std::clamp(c.units, std::uint64_t{1}, limit),
+                        rank = wanted > limit ? std::min(wanted - limit, used) : 1;
     if (rank > 1) s.add(goes_next, rank - 1);
     if (used > rank) s.add(fits, used - rank);
     s.add(used == rank ? fits : last, 1);
@@ -198,7 +208,9 @@ class encoding<algorithm::all_of<Rules...>> {
 
   explicit encoding(typename A::config const& c, instant origin)
       : algorithm_(c, origin),
-        rules_(std::apply([&](auto const&... of_rule) { return std::tuple<encoding<Rules>...>(encoding<Rules>(of_rule, origin)...); }, c.rules)) {}
+        rules_(std::apply(
+            [&](auto const&... of_rule) { return std::tuple<encoding<Rules>...>(encoding<Rules>(of_rule, origin)...); },
+            c.rules)) {}
 
   A const& algorithm() const noexcept { return algorithm_; }
 
@@ -216,6 +228,16 @@ class encoding<algorithm::all_of<Rules...>> {
  private:
   A algorithm_;
   std::tuple<encoding<Rules>...> rules_;
+};
+
+/// Do units taken ahead mean what they meant? Only to whom time alone gives them back.
+template <class A>
+inline constexpr bool can_lease = std::same_as<A, algorithm::token_bucket> || std::same_as<A, algorithm::leaky_meter>;
+
+/// What follows from the state that the script found: the answer to the call, and the present if it comes to nothing.
+struct decoded {
+  decision answer, present;
+  instant charged_at{};
 };
 
 }  // namespace detail

@@ -8,18 +8,18 @@
 namespace penstock::inline v0_1::redis {
 
 enum class errc {
-  refused = 1,     ///< no connection could be made
-  pool_timeout,    ///< all connections were in use until the deadline
-  timeout,         ///< no answer before the deadline
-  closed,          ///< the connection ended in mid-call
-  bad_reply,       ///< an answer that is none to what was asked
-  unavailable,     ///< the server answers, but does not serve: LOADING, BUSY, MASTERDOWN, OOM, READONLY ...
-  misconfigured,   ///< NOAUTH, NOPERM, ERR: somebody must change something
-  cross_slot,      ///< the keys of one stack lie in different slots of a cluster
-  moved,           ///< the slot is served by another node, and the transport does not follow
-  bad_state,       ///< this key holds something else: WRONGTYPE, or a state that cannot be read
-  no_script,       ///< NOSCRIPT, and EVAL did not help
-  breaker_open,    ///< not asked, because too many calls failed of late
+  refused = 1,    ///< no connection could be made
+  pool_timeout,   ///< all connections were in use until the deadline
+  timeout,        ///< no answer before the deadline
+  closed,         ///< the connection ended in mid-call
+  bad_reply,      ///< an answer that is none to what was asked
+  unavailable,    ///< the server answers, but does not serve: LOADING, BUSY, MASTERDOWN, OOM, READONLY ...
+  misconfigured,  ///< NOAUTH, NOPERM, ERR: somebody must change something
+  cross_slot,     ///< the keys of one stack lie in different slots of a cluster
+  moved,          ///< the slot is served by another node, and the transport does not follow
+  bad_state,      ///< this key holds something else: WRONGTYPE, or a state that cannot be read
+  no_script,      ///< NOSCRIPT, and EVAL did not help
+  breaker_open,   ///< not asked, because too many calls failed of late
 };
 
 namespace detail {
@@ -29,18 +29,30 @@ class error_category final : public std::error_category {
   char const* name() const noexcept override { return "penstock.redis"; }
   std::string message(int value) const override {
     switch (static_cast<errc>(value)) {
-      case errc::refused: return "no connection to Redis";
-      case errc::pool_timeout: return "no free connection to Redis before the deadline";
-      case errc::timeout: return "no answer from Redis before the deadline";
-      case errc::closed: return "Redis closed the connection in mid-call";
-      case errc::bad_reply: return "an answer from Redis that could not be understood";
-      case errc::unavailable: return "Redis does not serve at present";
-      case errc::misconfigured: return "Redis refused the command: check permissions and configuration";
-      case errc::cross_slot: return "the keys of this stack lie in different cluster slots";
-      case errc::moved: return "the slot is served by another node";
-      case errc::bad_state: return "the key holds something that is no state of this limit";
-      case errc::no_script: return "Redis does not keep scripts";
-      case errc::breaker_open: return "Redis was not asked: too many calls failed of late";
+      case errc::refused:
+        return "no connection to Redis";
+      case errc::pool_timeout:
+        return "no free connection to Redis before the deadline";
+      case errc::timeout:
+        return "no answer from Redis before the deadline";
+      case errc::closed:
+        return "Redis closed the connection in mid-call";
+      case errc::bad_reply:
+        return "an answer from Redis that could not be understood";
+      case errc::unavailable:
+        return "Redis does not serve at present";
+      case errc::misconfigured:
+        return "Redis refused the command: check permissions and configuration";
+      case errc::cross_slot:
+        return "the keys of this stack lie in different cluster slots";
+      case errc::moved:
+        return "the slot is served by another node";
+      case errc::bad_state:
+        return "the key holds something that is no state of this limit";
+      case errc::no_script:
+        return "Redis does not keep scripts";
+      case errc::breaker_open:
+        return "Redis was not asked: too many calls failed of late";
     }
     return "unknown";
   }
@@ -59,7 +71,8 @@ inline errc classify(std::string_view error) noexcept {
   auto const says = [&](std::string_view word) {
     return error.starts_with(word) || (error.starts_with("ERR") && error.find(word) != std::string_view::npos);
   };
-  for (std::string_view const word : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MISCONF", "NOREPLICAS", "READONLY"})
+  for (std::string_view const word :
+       {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "OOM", "MISCONF", "NOREPLICAS", "READONLY"})
     if (says(word)) return errc::unavailable;
   if (says("BADSTATE") || says("WRONGTYPE")) return errc::bad_state;
   if (error.starts_with("NOSCRIPT")) return errc::no_script;
@@ -75,8 +88,10 @@ inline bool counts_against_store(std::error_code const& e) noexcept {
     case errc::misconfigured:
     case errc::cross_slot:
     case errc::bad_state:
-    case errc::breaker_open: return false;
-    default: return true;
+    case errc::breaker_open:
+      return false;
+    default:
+      return true;
   }
 }
 

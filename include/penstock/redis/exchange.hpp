@@ -9,9 +9,12 @@
 #include <penstock/redis/words.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace penstock::inline v0_1::redis::detail {
@@ -22,15 +25,18 @@ template <redis_transport T>
 result<reply> send(T& transport, command const& c, deadline until, atomic_counts& counted) {
   atomic_counts::add(counted.round_trips);
   auto answer = transport.execute(c, until);
-  if (!answer && answer.error().was == sent::no && std::chrono::steady_clock::now() < until) answer = transport.execute(c, until);
+  if (!answer && answer.error().was == sent::no && std::chrono::steady_clock::now() < until)
+    answer = transport.execute(c, until);
   return answer;
 }
 
 inline io_error error_of(reply const& r) { return {classify(r.text), sent::no}; }
 
-/// The script's answer, which is integers and nothing else.
+/// The script's answer, its numbers as integers: the first is 1 if it admitted and else 0, the second the server's
+/// time.
 template <redis_transport T>
-result<reply> run_script(T& transport, std::span<std::string const> keys, words const& arguments, deadline until, atomic_counts& counted) {
+result<reply> run_script(T& transport, std::span<std::string const> keys, words const& arguments, deadline until,
+                         atomic_counts& counted) {
   std::string const key_count = std::to_string(keys.size());
   std::vector<std::string_view> all{"EVALSHA", script_sha1, key_count};
   all.insert(all.end(), keys.begin(), keys.end());
@@ -47,8 +53,13 @@ result<reply> run_script(T& transport, std::span<std::string const> keys, words 
   }
   if (!answer) return answer;
   if (answer->is == reply::kind::error) return error_of(*answer);
-  if (answer->is != reply::kind::integers || answer->integers.size() < 2) return io_error{errc::bad_reply, sent::unknown};
-  return answer;
+  auto numbers = answer->is == reply::kind::text ? numbers_in(answer->text) : std::nullopt;
+  if (!numbers || numbers->empty()) return io_error{errc::bad_reply, sent::unknown};
+  std::int64_t& time = numbers->front();  // below zero when refused
+  std::int64_t const admitted = time > 0;
+  time = time > 0 ? time : -time;
+  numbers->insert(numbers->begin(), admitted);
+  return reply{reply::kind::integers, std::move(*numbers), {}};
 }
 
 }  // namespace penstock::inline v0_1::redis::detail

@@ -23,8 +23,8 @@ struct fail_closed {
   std::chrono::nanoseconds retry_after;
 };
 
-/// An in-process limiter of the same kind decides, with this share of the limit: 1 / instances keeps the sum. It is kept
-/// warm by charging it whatever Redis admits here, so that an outage does not begin with a fresh allowance.
+/// An in-process limiter of the same kind decides, with this share of the limit: 1 / instances keeps the sum. It is
+/// kept warm by charging it whatever Redis admits here, so that an outage does not begin with a fresh allowance.
 struct local {
   double fraction;
 };
@@ -34,8 +34,10 @@ using failure_policy = std::variant<fail_open, fail_closed, local>;
 namespace detail {
 
 inline void check_policy(failure_policy const& policy) {
-  if (auto const* const closed = std::get_if<fail_closed>(&policy); closed && closed->retry_after <= std::chrono::nanoseconds::zero())
-    penstock::detail::refuse({"fail_closed", "retry_after"}, std::to_string(closed->retry_after.count()) + " ns", "more than 0");
+  if (auto const* const closed = std::get_if<fail_closed>(&policy);
+      closed && closed->retry_after <= std::chrono::nanoseconds::zero())
+    penstock::detail::refuse({"fail_closed", "retry_after"}, std::to_string(closed->retry_after.count()) + " ns",
+                             "more than 0");
   if (auto const* const share = std::get_if<local>(&policy); share && !(share->fraction > 0 && share->fraction <= 1))
     penstock::detail::refuse({"local", "fraction"}, std::to_string(share->fraction), "above 0, up to 1");
 }
@@ -49,7 +51,9 @@ inline std::uint64_t share_of(std::uint64_t units, double fraction) {
 inline rate slower(rate r, double fraction) {
   double const period = std::ceil(static_cast<double>(r.period.count()) / fraction);
   auto const longest = penstock::longest_period;
-  return {r.count, period >= static_cast<double>(longest.count()) ? longest : std::max(r.period, duration{static_cast<std::int64_t>(period)})};
+  return {r.count, period >= static_cast<double>(longest.count())
+                       ? longest
+                       : std::max(r.period, duration{static_cast<std::int64_t>(period)})};
 }
 
 /// A configuration with this share of the limit.

@@ -17,7 +17,8 @@ namespace penstock::inline v0_1::redis::detail {
 
 /// Windows aligned to the calendar must be aligned here too; the others count on a steady clock.
 template <class A>
-using local_clock = std::conditional_t<requires(A const& a) { a.tied_to_epoch(); }, std::chrono::system_clock, std::chrono::steady_clock>;
+using local_clock = std::conditional_t<requires(A const& a) { a.tied_to_epoch(); }, std::chrono::system_clock,
+                                       std::chrono::steady_clock>;
 
 /// Concurrency: safe from any thread.
 template <limiting_algorithm A, limit_key Key>
@@ -31,7 +32,9 @@ class fallback {
     std::optional<local_ticket> ticket;  ///< of the local limiter, to be undone with the answer
   };
 
-  fallback(failure_policy const& policy, typename A::config const& c, std::uint64_t limit, [[maybe_unused]] store_options const& keys) : policy_(policy), limit_(limit) {
+  fallback(failure_policy const& policy, typename A::config const& c, std::uint64_t limit,
+           [[maybe_unused]] store_options const& keys)
+      : policy_(policy), limit_(limit) {
     check_policy(policy_);
     auto const* const share = std::get_if<local>(&policy_);
     if (share == nullptr) return;

@@ -1,10 +1,10 @@
 #pragma once
-// Redis keys: penstock1:{tag}limit-id. The tag is the identity that is limited; in a cluster it chooses the slot, so all
-// limits of one identity lie together and one script can change them at once.
+// Redis keys: penstock1:{tag}limit-id. The tag is the identity that is limited; in a cluster it chooses the slot, so
+// all limits of one identity lie together and one script can change them at once.
 //
 // An identity is written so that no byte of it means anything to Redis: percent-encoded, the parts of a composite one
-// separated by commas (a comma inside is encoded). One that takes more than 64 bytes is shortened to '#' and 128 bits of
-// its SHA-1. The hash is the same in every process, or instances would not share the count.
+// separated by commas (a comma inside is encoded). One that takes more than 64 bytes is shortened to '#' and 128 bits
+// of its SHA-1. The hash is the same in every process, or instances would not share the count.
 
 #include <penstock/config_error.hpp>
 #include <penstock/key.hpp>
@@ -22,7 +22,8 @@ namespace penstock::inline v0_1::redis {
 namespace detail {
 
 constexpr bool is_plain(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("-._~:@/").find(c) != std::string_view::npos;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~:@/").find(c) != std::string_view::npos;
 }
 
 /// An empty text is a lone '%', which nothing else is written as: an empty tag would be none to a cluster.
@@ -50,7 +51,9 @@ void append_identity(std::string& to, K const& key) {
     std::apply(
         [&](auto const&... part) {
           bool first = true;
-          ((first ? void() : void(to += ','), first = false, append_identity<std::remove_cvref_t<decltype(part)>>(to, part)), ...);
+          ((first ? void() : void(to += ','), first = false,
+            append_identity<std::remove_cvref_t<decltype(part)>>(to, part)),
+           ...);
         },
         key);
   } else if constexpr (std::is_enum_v<K>) {
@@ -85,7 +88,8 @@ std::string tag_of(K const& key) {
 inline std::string checked_limit_id(std::string id) {
   bool plain = !id.empty() && id.size() <= 64;
   for (char const c : id) plain = plain && detail::is_plain(c);
-  if (!plain) penstock::detail::refuse({"redis::limiter", "limit_id"}, "\"" + id + "\"", "1 to 64 letters, digits and -._~:@/");
+  if (!plain)
+    penstock::detail::refuse({"redis::limiter", "limit_id"}, "\"" + id + "\"", "1 to 64 letters, digits and -._~:@/");
   return id;
 }
 

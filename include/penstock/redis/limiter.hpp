@@ -14,6 +14,7 @@
 #include <penstock/redis/fallback.hpp>
 #include <penstock/redis/key.hpp>
 #include <penstock/redis/memory.hpp>
+#include <penstock/redis/options.hpp>
 #include <penstock/redis/remote_decision.hpp>
 #include <penstock/redis/transport.hpp>
 
@@ -29,27 +30,6 @@
 #include <vector>
 
 namespace penstock::inline v0_1::redis {
-
-struct options {
-  std::chrono::nanoseconds timeout = std::chrono::milliseconds{20};  ///< of a call, waiting for a connection included
-  std::size_t deny_cache = 4096;                                     ///< refused keys remembered; 0: none
-  lease_options lease{};                                             ///< buckets and meters only
-  breaker_options breaker{};
-  store_options local_keys{};  ///< of the in-process limiter of local{}
-};
-
-namespace detail {
-
-template <class A>
-inline constexpr bool can_lease = std::same_as<A, algorithm::token_bucket> || std::same_as<A, algorithm::leaky_meter>;
-
-/// What follows from the state that the script found: the answer to the call, and the present if it comes to nothing.
-struct decoded {
-  decision answer, present;
-  instant charged_at{};
-};
-
-}  // namespace detail
 
 /// Concurrency: every member is safe to call from any thread, if the transport's execute is. Refers to the transport.
 /// A call takes at most one round trip (two after NOSCRIPT, or when a lease is refused) and ends at its deadline.
@@ -70,7 +50,8 @@ class limiter {
 
   /// limit_id names the limit among all that share the server: 1 to 64 letters, digits and -._~:@/. Give a limit whose
   /// algorithm changes a new one. Throws config_error. Sends nothing.
-  limiter(T& transport, std::string limit_id, config const& c, failure_policy const& policy, options const& o = options{})
+  limiter(T& transport, std::string limit_id, config const& c, failure_policy const& policy,
+          options const& o = options{})
       : transport_(transport),
         id_(checked_limit_id(std::move(limit_id))),
         options_(o),
@@ -78,18 +59,20 @@ class limiter {
         fallback_(policy, c, encoding_.algorithm().describe({}, {}, cost{0}).limit, o.local_keys),
         breaker_(o.breaker),
         memory_(o.deny_cache, o.lease) {
-    penstock::detail::check_range({"redis::options", "timeout"}, static_cast<std::uint64_t>(o.timeout.count()), 1, std::uint64_t{1} << 62);
+    penstock::detail::check_range({"redis::options", "timeout"}, static_cast<std::uint64_t>(o.timeout.count()), 1,
+                                  std::uint64_t{1} << 62);
     if (!memory_.lends()) return;
     if constexpr (detail::can_lease<A>)
       penstock::detail::check_range({"redis::lease_options", "units"}, o.lease.units, 1, encoding_.algorithm().size());
     else
-      penstock::detail::refuse({"redis::lease_options", "units"}, std::to_string(o.lease.units), "0: only buckets and meters lend");
+      penstock::detail::refuse({"redis::lease_options", "units"}, std::to_string(o.lease.units),
+                               "0: only buckets and meters lend");
   }
   limiter(limiter const&) = delete;
   limiter& operator=(limiter const&) = delete;
 
-  /// May this key have c units now? Counts them for all instances if so; a refusal writes nothing. Never throws for what
-  /// the store does: see remote_decision::error.
+  /// May this key have c units now? Counts them for all instances if so; a refusal writes nothing. Never throws for
+  /// what the store does: see remote_decision::error.
   remote_decision allow(key_argument key, cost c = cost{1})
     requires(keyed)
   {
@@ -188,7 +171,8 @@ class limiter {
     t.tag_ = tag_of_argument(key);
     cost wanted = memory_.wanted(t.print_, c, now);
     auto asked = ask(t.tag_, wanted, now);
-    if (asked && asked->answer.outcome == verdict::limited && wanted != c) asked = ask(t.tag_, wanted = c, now);  // less than a lease is left
+    if (asked && asked->answer.outcome == verdict::limited && wanted != c)
+      asked = ask(t.tag_, wanted = c, now);  // less than a lease is left
     if (!asked) {
       auto given = degraded(key, c, asked.error());
       t.answer = given.answer;
@@ -225,27 +209,38 @@ class limiter {
     else
       return tag_of(no_key{});
   }
-  void append_question(std::vector<std::string>& keys, detail::words& arguments, std::string_view tag, verb what, cost c) const {
+  void append_question(std::vector<std::string>& keys, detail::words& arguments, std::string_view tag, verb what,
+                       cost c) const {
     for (std::size_t rule = 0; rule < detail::encoding<A>::rules; ++rule) keys.push_back(key_of(tag, id_, rule));
     encoding_.append(arguments, what, c);
   }
   /// The decision that follows from what the script found.
   detail::decoded read_answer(detail::reply_reader& from, instant now, cost c) const {
     auto const found = encoding_.read(from, now, c);
-    detail::decoded d{encoding_.algorithm().describe(found, now, c), encoding_.algorithm().describe(found, now, cost{0}), now};
-    if constexpr (requires(A const& a) { { a.charged_at(found, now) } -> std::same_as<instant>; }) d.charged_at = encoding_.algorithm().charged_at(found, now);
+    detail::decoded d{encoding_.algorithm().describe(found, now, c),
+                      encoding_.algorithm().describe(found, now, cost{0}), now};
+    if constexpr (requires(A const& a) {
+                    { a.charged_at(found, now) } -> std::same_as<instant>;
+                  })
+      d.charged_at = encoding_.algorithm().charged_at(found, now);
     return d;
   }
   /// A refusal that is known without asking.
-  std::optional<remote_decision> known(key_argument key, cost c, time_point now) { return memory_.find(print_of(key), c, now, counted_); }
+  std::optional<remote_decision> known(key_argument key, cost c, time_point now) {
+    return memory_.find(print_of(key), c, now, counted_);
+  }
   bool lends() const noexcept { return memory_.lends(); }
-  void answered(key_argument key, cost c, decision const& d, time_point asked) { static_cast<void>(learn(key, print_of(key), c, c, d, asked)); }
+  void answered(key_argument key, cost c, decision const& d, time_point asked) {
+    static_cast<void>(learn(key, print_of(key), c, c, d, asked));
+  }
   using degraded_answer = typename fallback::given;
   degraded_answer degraded(key_argument key, cost c, io_error error) {
     note(error);
     return fallback_.take(key, c, error.code);
   }
-  remote_decision degraded_peek(key_argument key, cost c, std::error_code error) const { return fallback_.peek(key, c, error); }
+  remote_decision degraded_peek(key_argument key, cost c, std::error_code error) const {
+    return fallback_.peek(key, c, error);
+  }
   void undo_degraded(typename fallback::local_ticket const& t, cost c) { fallback_.give_back(t, c); }
   /// A call of the script under this limiter's deadline and breaker.
   result<reply> call(std::vector<std::string> const& keys, detail::words const& arguments, time_point now) {
@@ -269,7 +264,8 @@ class limiter {
  private:
   static fingerprint print_of(key_argument key) {
     if constexpr (keyed)
-      return penstock::detail::fingerprint_of<typename penstock::detail::argument_of<Key>::part>(key, penstock::detail::hash_secret::process());
+      return penstock::detail::fingerprint_of<typename penstock::detail::argument_of<Key>::part>(
+          key, penstock::detail::hash_secret::process());
     else
       return {1, 1};
   }
@@ -285,13 +281,16 @@ class limiter {
     std::vector<std::string> keys;
     detail::words arguments;
     char const letter = static_cast<char>(what);
-    arguments.add({&letter, 1}).add(static_cast<std::uint64_t>(std::max<std::int64_t>(at.time_since_epoch().count() / 1000, 0)));
+    arguments.add({&letter, 1});
     append_question(keys, arguments, tag, what, c);
+    if (at > instant{}) arguments.add(static_cast<std::uint64_t>(at.time_since_epoch().count() / 1000));
     return call(keys, arguments, now);
   }
 
   result<detail::decoded> ask(std::string_view tag, cost c, time_point now, verb what = verb::take) {
-    if (what == verb::take && encoding_.algorithm().describe(typename A::state{}, instant{}, c).outcome == verdict::never) what = verb::peek;
+    if (what == verb::take &&
+        encoding_.algorithm().describe(typename A::state{}, instant{}, c).outcome == verdict::never)
+      what = verb::peek;
     auto const answer = ask_script(what, tag, c, {}, now);
     if (!answer) return answer.error();
     detail::reply_reader from(*answer);

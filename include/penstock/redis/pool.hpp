@@ -22,8 +22,10 @@ namespace penstock::inline v0_1::redis {
 
 struct pool_options {
   std::size_t size = 8;
-  std::chrono::nanoseconds connect_timeout = std::chrono::milliseconds{100};  ///< goes on while calls that waited for it have given up
-  std::chrono::nanoseconds check_after = std::chrono::seconds{15};            ///< a connection idle for longer is looked at before use
+  std::chrono::nanoseconds connect_timeout =
+      std::chrono::milliseconds{100};  ///< goes on while calls that waited for it have given up
+  std::chrono::nanoseconds check_after =
+      std::chrono::seconds{15};  ///< a connection idle for longer is looked at before use
 };
 
 struct pool_stats {
@@ -34,8 +36,9 @@ struct pool_stats {
 namespace detail {
 
 /// A Connection is made by begin(endpoint, deadline) (null when that fails at once) and has: establish(deadline) ->
-/// optional<io_error>, idempotent; round_trip(words, deadline) -> result<reply>; is_pending(), made but not established;
-/// is_broken(); has_input(), something to read that nobody asked for, or the end. Concurrency: safe from any thread.
+/// optional<io_error>, idempotent; round_trip(words, deadline) -> result<reply>; is_pending(), made but not
+/// established; is_broken(); has_input(), something to read that nobody asked for, or the end. Concurrency: safe from
+/// any thread.
 template <class Connection, class Endpoint>
 class pool {
  public:
@@ -50,7 +53,8 @@ class pool {
     loan l(*this, std::move(*taken));
     if (auto const failed = l.connection->establish(until)) return *failed;
     if (!first.empty())
-      if (auto const before = l.connection->round_trip(first, until); !before) return io_error{before.error().code, sent::no};
+      if (auto const before = l.connection->round_trip(first, until); !before)
+        return io_error{before.error().code, sent::no};
     return l.connection->round_trip(words, until);
   }
 
@@ -84,7 +88,8 @@ class pool {
         idle last = std::move(idle_.back());
         idle_.pop_back();
         clock::time_point const now = clock::now();
-        if (!last.connection->is_broken() && (last.connection->is_pending() || now - last.since < options_.check_after || !last.connection->has_input()))
+        if (!last.connection->is_broken() &&
+            (last.connection->is_pending() || now - last.since < options_.check_after || !last.connection->has_input()))
           return std::move(last.connection);
         drop();
       }
@@ -98,7 +103,8 @@ class pool {
         drop();
         return io_error{errc::refused, sent::no};
       }
-      if (free_.wait_until(lock, until) == std::cv_status::timeout && idle_.empty() && open_ >= options_.size) return io_error{errc::pool_timeout, sent::no};
+      if (free_.wait_until(lock, until) == std::cv_status::timeout && idle_.empty() && open_ >= options_.size)
+        return io_error{errc::pool_timeout, sent::no};
     }
   }
 

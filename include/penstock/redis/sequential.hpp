@@ -2,7 +2,8 @@
 // Several limits, one call each, NOT atomic: for identities that lie in different slots of a cluster, or servers.
 //
 // Layers are asked in order; when one refuses, the earlier ones are refunded. Between charge and refund others may be
-// refused for units that come back, and an instance that dies there leaves them counted. No layer admits above its limit.
+// refused for units that come back, and an instance that dies there leaves them counted. No layer admits above its
+// limit.
 
 #include <penstock/redis/limiter.hpp>
 #include <penstock/redis/stack_base.hpp>

@@ -19,7 +19,8 @@ namespace detail {
 constexpr void sha1_block(sha1_digest& h, char const* bytes) noexcept {
   std::uint32_t w[80] = {};
   for (int t = 0; t < 16; ++t, bytes += 4)
-    w[t] = static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[0])) << 24 | static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[1])) << 16 |
+    w[t] = static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[0])) << 24 |
+           static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[1])) << 16 |
            static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[2])) << 8 | static_cast<unsigned char>(bytes[3]);
   for (int t = 16; t < 80; ++t) {
     std::uint32_t const x = w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16];
@@ -27,7 +28,10 @@ constexpr void sha1_block(sha1_digest& h, char const* bytes) noexcept {
   }
   std::uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
   for (int t = 0; t < 80; ++t) {
-    std::uint32_t const f = t < 20 ? ((b & c) ^ (~b & d)) + 0x5a82'7999 : t < 40 ? (b ^ c ^ d) + 0x6ed9'eba1 : t < 60 ? ((b & c) ^ (b & d) ^ (c & d)) + 0x8f1b'bcdc : (b ^ c ^ d) + 0xca62'c1d6;
+    std::uint32_t const f = t < 20   ? ((b & c) ^ (~b & d)) + 0x5a82'7999
+                            : t < 40 ? (b ^ c ^ d) + 0x6ed9'eba1
+                            : t < 60 ? ((b & c) ^ (b & d) ^ (c & d)) + 0x8f1b'bcdc
+                                     : (b ^ c ^ d) + 0xca62'c1d6;
     std::uint32_t const next = (a << 5 | a >> 27) + f + e + w[t];
     e = d;
     d = c;
@@ -49,7 +53,8 @@ constexpr sha1_digest sha1(std::string_view text) noexcept {
   std::size_t const size = rest < 56 ? 64 : 128;
   for (std::size_t i = 0; i < rest; ++i) last[i] = text[whole + i];
   last[rest] = static_cast<char>(0x80);
-  for (std::size_t i = 0; i < 8; ++i) last[size - 1 - i] = static_cast<char>(std::uint64_t{text.size()} * 8 >> 8 * i & 0xff);
+  for (std::size_t i = 0; i < 8; ++i)
+    last[size - 1 - i] = static_cast<char>(std::uint64_t{text.size()} * 8 >> 8 * i & 0xff);
   for (std::size_t at = 0; at < size; at += 64) detail::sha1_block(h, last + at);
   return h;
 }

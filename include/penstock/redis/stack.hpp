@@ -3,8 +3,9 @@
 //
 //   auto limits = redis::stack(layer("burst", burst, &request::user), layer("day", quota, &request::user));
 //
-// All keys of the call must have one tag, that is one identity: then a cluster keeps them in one slot. Otherwise nothing
-// is sent and the answer is degraded with errc::cross_slot. For user and site together on a cluster, see sequential.hpp.
+// All keys of the call must have one tag, that is one identity: then a cluster keeps them in one slot. Otherwise
+// nothing is sent and the answer is degraded with errc::cross_slot. For user and site together on a cluster, see
+// sequential.hpp.
 
 #include <penstock/redis/limiter.hpp>
 #include <penstock/redis/stack_base.hpp>
@@ -28,23 +29,29 @@ class layer_stack : detail::stack_base<Layers...> {
   using base = detail::stack_base<Layers...>;
   using base::each, base::count;
   using transport_type = typename std::tuple_element_t<0, std::tuple<Layers...>>::limiter_type::transport_type;
-  static_assert((std::same_as<transport_type, typename Layers::limiter_type::transport_type> && ...), "the limiters of a stack share a transport");
+  static_assert((std::same_as<transport_type, typename Layers::limiter_type::transport_type> && ...),
+                "the limiters of a stack share a transport");
   using time_point = std::chrono::steady_clock::time_point;
 
  public:
   using decision_type = typename base::decision_type;
 
-  /// Throws config_error: one name or limit id twice, limiters of different transports, a limiter that lends, a layer on
-  /// trial (a script call has one outcome).
+  /// Throws config_error: one name or limit id twice, limiters of different transports, a limiter that lends, a layer
+  /// on trial (a script call has one outcome).
   explicit layer_stack(Layers... layers) : base(std::move(layers)...) {
     each([&]<std::size_t I>() {
       auto const& limiter = limiter_at<I>();
       std::string const id = "\"" + std::string(limiter.limit_id()) + "\"";
-      if (limiter.lends()) penstock::detail::refuse({"redis::stack", "layer"}, id + ", which lends", "limiters without leases");
-      if (base::template at<I>().is_shadow()) penstock::detail::refuse({"redis::stack", "layer"}, id + " on trial", "no shadow layers; sequential() has them");
-      if (&limiter.transport() != &limiter_at<0>().transport()) penstock::detail::refuse({"redis::stack", "layer"}, id + " elsewhere", "limiters of one transport");
+      if (limiter.lends())
+        penstock::detail::refuse({"redis::stack", "layer"}, id + ", which lends", "limiters without leases");
+      if (base::template at<I>().is_shadow())
+        penstock::detail::refuse({"redis::stack", "layer"}, id + " on trial",
+                                 "no shadow layers; sequential() has them");
+      if (&limiter.transport() != &limiter_at<0>().transport())
+        penstock::detail::refuse({"redis::stack", "layer"}, id + " elsewhere", "limiters of one transport");
       each([&]<std::size_t J>() {
-        if (I < J && limiter.limit_id() == limiter_at<J>().limit_id()) penstock::detail::refuse({"redis::stack", "layer"}, id + " twice", "a limit id of its own for each layer");
+        if (I < J && limiter.limit_id() == limiter_at<J>().limit_id())
+          penstock::detail::refuse({"redis::stack", "layer"}, id + " twice", "a limit id of its own for each layer");
       });
     });
   }
@@ -76,22 +83,26 @@ class layer_stack : detail::stack_base<Layers...> {
     std::vector<std::string> keys;
     detail::words arguments;
     char const letter = static_cast<char>(what);
-    arguments.add({&letter, 1}).add("0");
+    arguments.add({&letter, 1});
     std::string tag;
     bool one_tag = true;
     each([&]<std::size_t I>() {
       q.template with_key<I>([&](auto const& key) {
         std::string of_key = limiter_at<I>().tag_of_argument(key);
-        if (keys.empty()) tag = std::move(of_key);
-        else if (of_key != tag) one_tag = false;
+        if (keys.empty())
+          tag = std::move(of_key);
+        else if (of_key != tag)
+          one_tag = false;
         limiter_at<I>().append_question(keys, arguments, tag, what, q.costs[I]);
       });
     });
     if (keys.empty()) return d;  // no layer applies
 
-    result<reply> const answer = one_tag ? limiter_at<0>().call(keys, arguments, now) : io_error{errc::cross_slot, sent::no};
+    result<reply> const answer =
+        one_tag ? limiter_at<0>().call(keys, arguments, now) : io_error{errc::cross_slot, sent::no};
     if (!answer) return degraded(std::move(d), q, answer.error(), what);
-    if (!read(d, q, *answer, now, what)) return degraded(base::fresh_decision(), q, {errc::bad_reply, sent::unknown}, what);
+    if (!read(d, q, *answer, now, what))
+      return degraded(base::fresh_decision(), q, {errc::bad_reply, sent::unknown}, what);
     return d;
   }
 
@@ -137,7 +148,8 @@ class layer_stack : detail::stack_base<Layers...> {
   /// Each layer by its own policy, and still all or nothing.
   decision_type degraded(decision_type d, auto const& q, io_error const& error, verb what) {
     each([&]<std::size_t I>() {
-      q.template with_key<I>([&](auto const& key) { d.tell(I, limiter_at<I>().degraded_peek(key, q.costs[I], error.code)); });
+      q.template with_key<I>(
+          [&](auto const& key) { d.tell(I, limiter_at<I>().degraded_peek(key, q.costs[I], error.code)); });
     });
     d.conclude();
     if (!d || what == verb::peek) {
@@ -157,7 +169,8 @@ class layer_stack : detail::stack_base<Layers...> {
     });
     if (overtaken)
       base::each_backwards([&]<std::size_t I>() {
-        if (auto const& g = std::get<I>(given); g && g->ticket && g->answer) limiter_at<I>().undo_degraded(*g->ticket, q.costs[I]);
+        if (auto const& g = std::get<I>(given); g && g->ticket && g->answer)
+          limiter_at<I>().undo_degraded(*g->ticket, q.costs[I]);
       });
     d.conclude();
     return d;

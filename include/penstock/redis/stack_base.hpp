@@ -19,7 +19,8 @@ class stack_base {
  public:
   static constexpr std::size_t count = sizeof...(Layers);
   static_assert(count > 0, "a stack needs at least one layer");
-  static_assert((penstock::detail::remote_source<typename Layers::limiter_type> && ...), "the layers of a Redis stack are Redis limiters; penstock::stack joins them with others");
+  static_assert((penstock::detail::remote_source<typename Layers::limiter_type> && ...),
+                "the layers of a Redis stack are Redis limiters; penstock::stack joins them with others");
   using decision_type = stack_decision<count>;
 
  protected:
@@ -27,7 +28,8 @@ class stack_base {
     each([&]<std::size_t I>() {
       each([&]<std::size_t J>() {
         if (I < J && at<I>().name() == at<J>().name())
-          penstock::detail::refuse({"redis::stack", "layer"}, "\"" + std::string(at<I>().name()) + "\" twice", "a name of its own for each layer");
+          penstock::detail::refuse({"redis::stack", "layer"}, "\"" + std::string(at<I>().name()) + "\" twice",
+                                   "a name of its own for each layer");
       });
     });
   }
@@ -38,19 +40,25 @@ class stack_base {
   }
   template <class F>
   static void each(F&& f) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (f.template operator()<I>(), ...); }(std::make_index_sequence<count>{});
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (f.template operator()<I>(), ...);
+    }(std::make_index_sequence<count>{});
   }
   template <class F>
   static void each_backwards(F&& f) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (f.template operator()<count - 1 - I>(), ...); }(std::make_index_sequence<count>{});
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (f.template operator()<count - 1 - I>(), ...);
+    }(std::make_index_sequence<count>{});
   }
 
   /// A request's keys and costs; projections are called once each.
   template <class Request>
   struct question {
     question(stack_base const& stack, Request const& request, cost c)
-        : keys(std::apply([&](auto const&... layer) { return decltype(keys){layer.key_of(request)...}; }, stack.layers_)),
-          costs(std::apply([&](auto const&... layer) { return decltype(costs){layer.cost_of(request, c)...}; }, stack.layers_)) {}
+        : keys(std::apply([&](auto const&... layer) { return decltype(keys){layer.key_of(request)...}; },
+                          stack.layers_)),
+          costs(std::apply([&](auto const&... layer) { return decltype(costs){layer.cost_of(request, c)...}; },
+                           stack.layers_)) {}
 
     /// Calls use(key), unless the layer does not apply.
     template <std::size_t I, class Use>

@@ -16,7 +16,8 @@
 
 namespace penstock::inline v0_1::redis {
 
-/// As penstock::stack_decision, and who answered. Names are views into the stack. Layers that were not asked are skipped.
+/// As penstock::stack_decision, and who answered. Names are views into the stack. Layers that were not asked are
+/// skipped.
 template <std::size_t Count>
 class [[nodiscard]] stack_decision {
  public:

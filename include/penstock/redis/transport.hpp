@@ -1,8 +1,8 @@
 #pragma once
 // The concept of a transport: whatever sends one command to Redis and brings the answer.
 //
-// The limiter knows no client library. It needs one thing of an error that few of them tell: could the command have been
-// carried out? A command that may have run is never sent again, or it would count twice.
+// The limiter knows no client library. It needs one thing of an error that few of them tell: could the command have
+// been carried out? A command that may have run is never sent again, or it would count twice.
 
 #include <penstock/redis/error.hpp>
 

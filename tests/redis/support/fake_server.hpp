@@ -36,7 +36,8 @@ class fake_server {
     void say(std::string_view text) { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
     void pause(std::chrono::milliseconds time) {
       auto const until = std::chrono::steady_clock::now() + time;
-      while (!stop_ && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(time, std::chrono::milliseconds{5}));
+      while (!stop_ && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(time, std::chrono::milliseconds{5}));
     }
     bool stopped() const { return stop_; }
 
@@ -51,7 +52,8 @@ class fake_server {
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof at;
-    if (::bind(listener_, reinterpret_cast<sockaddr*>(&at), size) != 0 || ::listen(listener_, 16) != 0 || ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size) != 0)
+    if (::bind(listener_, reinterpret_cast<sockaddr*>(&at), size) != 0 || ::listen(listener_, 16) != 0 ||
+        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size) != 0)
       throw std::runtime_error("cannot listen");
     port_ = ntohs(at.sin_port);
     thread_ = std::thread([this] { serve(); });

@@ -34,7 +34,8 @@ inline std::uint16_t free_port() {
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof at;
-  if (s < 0 || ::bind(s, reinterpret_cast<sockaddr*>(&at), size) != 0 || ::getsockname(s, reinterpret_cast<sockaddr*>(&at), &size) != 0)
+  if (s < 0 || ::bind(s, reinterpret_cast<sockaddr*>(&at), size) != 0 ||
+      ::getsockname(s, reinterpret_cast<sockaddr*>(&at), &size) != 0)
     throw std::runtime_error("no free port");
   ::close(s);
   return ntohs(at.sin_port);
@@ -42,8 +43,10 @@ inline std::uint16_t free_port() {
 
 /// One command over any transport.
 template <class Transport>
-redis::reply say(Transport& transport, std::vector<std::string_view> const& words, std::chrono::nanoseconds timeout = 2s) {
-  auto const answer = transport.execute({words, words.size() > 1 ? words[1] : words[0]}, std::chrono::steady_clock::now() + timeout);
+redis::reply say(Transport& transport, std::vector<std::string_view> const& words,
+                 std::chrono::nanoseconds timeout = 2s) {
+  auto const answer =
+      transport.execute({words, words.size() > 1 ? words[1] : words[0]}, std::chrono::steady_clock::now() + timeout);
   if (!answer) throw std::runtime_error(answer.error().code.message());
   return *answer;
 }
@@ -81,7 +84,9 @@ class server {
   std::string folder() const { return folder_.string(); }
 
   void start() {
-    std::vector<std::string> words{"redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1", "--dir", folder_.string(), "--save", "", "--loglevel", "warning", "--logfile", "log"};
+    std::vector<std::string> words{
+        "redis-server", "--port", std::to_string(port_), "--bind",  "127.0.0.1", "--dir", folder_.string(),
+        "--save",       "",       "--loglevel",          "warning", "--logfile", "log"};
     words.insert(words.end(), settings_.begin(), settings_.end());
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());

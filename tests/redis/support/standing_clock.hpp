@@ -1,6 +1,6 @@
 #pragma once
-// The tests' variant of the script: its clock is an argument, and its keys live an hour of real time. Everything else is
-// the script as it is.
+// The tests' variant of the script: its clock is an argument, and its keys live an hour of real time. Everything else
+// is the script as it is.
 
 #include <penstock/redis.hpp>
 #include <stdexcept>
@@ -12,14 +12,17 @@ namespace test {
 
 inline std::string replaced(std::string text, std::string_view what, std::string_view by) {
   auto const at = text.find(what);
-  if (at == std::string::npos || text.find(what, at + 1) != std::string::npos) throw std::logic_error("the script has changed: " + std::string(what));
+  if (at == std::string::npos || text.find(what, at + 1) != std::string::npos)
+    throw std::logic_error("the script has changed: " + std::string(what));
   return text.replace(at, what.size(), by);
 }
 
 inline std::string const& clocked_script() {
-  static std::string const text = replaced(
-      replaced(std::string(penstock::redis::script), "local clock = call('TIME')\nlocal now = clock[1] * 1000000 + clock[2]\n", "local now = tonumber(table.remove(ARGV))\n"),
-      "(us + 999 - (us + 999) % 1000) / 1000 + 1", "3600000");
+  static std::string const text =
+      replaced(replaced(std::string(penstock::redis::script),
+                        "local clock = call('TIME')\nlocal now = clock[1] * 1000000 + clock[2]\n",
+                        "local now = tonumber(table.remove(ARGV))\n"),
+               "(us + 1999 - (us + 999) % 1000) / 1000", "3600000");
   return text;
 }
 
@@ -34,7 +37,8 @@ class standing_clock {
 
   std::int64_t now = 0;  ///< microseconds
 
-  penstock::redis::result<penstock::redis::reply> execute(penstock::redis::command const& c, penstock::redis::deadline until) {
+  penstock::redis::result<penstock::redis::reply> execute(penstock::redis::command const& c,
+                                                          penstock::redis::deadline until) {
     std::vector<std::string_view> words(c.words.begin(), c.words.end());
     std::string const time = std::to_string(now);
     if (words[0] == "EVALSHA") words[1] = sha1_;
