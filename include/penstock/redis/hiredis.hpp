@@ -50,7 +50,8 @@ namespace detail {
 class hiredis_connection {
  public:
   static std::unique_ptr<hiredis_connection> begin(endpoint const& e, deadline connect_until) {
-    context c(e.host.starts_with('/') ? redisConnectUnixNonBlock(e.host.c_str()) : redisConnectNonBlock(e.host.c_str(), e.port));
+    context c(e.host.starts_with('/') ? redisConnectUnixNonBlock(e.host.c_str())
+                                      : redisConnectNonBlock(e.host.c_str(), e.port));
     if (!c || c->err != 0) return nullptr;
     return std::unique_ptr<hiredis_connection>(new hiredis_connection(e, std::move(c), connect_until));
   }
@@ -72,7 +73,8 @@ class hiredis_connection {
     }
     int error = 0;
     socklen_t size = sizeof error;
-    if (::getsockopt(context_->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) return fail(errc::refused, sent::no);
+    if (::getsockopt(context_->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
+      return fail(errc::refused, sent::no);
     pending_ = false;
 #if HIREDIS_MAJOR >= 1
     if (endpoint_.secure && endpoint_.secure(context_.get()) != REDIS_OK) return fail(errc::refused, sent::no);
@@ -115,7 +117,8 @@ class hiredis_connection {
   };
   using context = std::unique_ptr<redisContext, close_context>;
 
-  hiredis_connection(endpoint const& e, context c, deadline connect_until) : endpoint_(e), context_(std::move(c)), connect_until_(connect_until) {}
+  hiredis_connection(endpoint const& e, context c, deadline connect_until)
+      : endpoint_(e), context_(std::move(c)), connect_until_(connect_until) {}
 
   io_error fail(std::error_code code, sent was) noexcept {
     context_.reset();  // whatever may still come over it is lost with it
@@ -163,11 +166,16 @@ class hiredis_connection {
     return {};
   }
   std::optional<io_error> send_secured(std::string_view bytes, deadline until) {
-    if (::redisAppendFormattedCommand(context_.get(), bytes.data(), bytes.size()) != REDIS_OK) return fail(errc::closed, sent::no);
+    if (::redisAppendFormattedCommand(context_.get(), bytes.data(), bytes.size()) != REDIS_OK)
+      return fail(errc::closed, sent::no);
+    bool could_write = false;  // and yet nothing went out: TLS wants to read first, as it does in a handshake
     for (int done = 0;;) {
       if (::redisBufferWrite(context_.get(), &done) != REDIS_OK) return fail(errc::closed, sent::unknown);
       if (done != 0) return {};
-      if (!wait(POLLIN | POLLOUT, until)) return fail(errc::timeout, sent::unknown);
+      pollfd p{context_->fd, POLLOUT, 0};
+      bool const can_write = ::poll(&p, 1, 0) > 0;
+      if (!wait(can_write && could_write ? POLLIN : POLLIN | POLLOUT, until)) return fail(errc::timeout, sent::unknown);
+      could_write = can_write;
     }
   }
 
@@ -187,10 +195,15 @@ class hiredis_connection {
   /// Feeds the reader what there is.
   input read_some() {
     std::size_t const before = context_->reader->len;
-    if (secured()) return ::redisBufferRead(context_.get()) != REDIS_OK ? input::end : context_->reader->len > before ? input::some : input::none;
+    if (secured())
+      return ::redisBufferRead(context_.get()) != REDIS_OK ? input::end
+             : context_->reader->len > before              ? input::some
+                                                           : input::none;
     std::array<char, 4096> bytes;
     ssize_t const n = ::recv(context_->fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (n > 0) return ::redisReaderFeed(context_->reader, bytes.data(), static_cast<std::size_t>(n)) == REDIS_OK ? input::some : input::end;
+    if (n > 0)
+      return ::redisReaderFeed(context_->reader, bytes.data(), static_cast<std::size_t>(n)) == REDIS_OK ? input::some
+                                                                                                        : input::end;
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? input::none : input::end;
   }
 
@@ -203,11 +216,19 @@ class hiredis_connection {
     if (context_->reader->pos < context_->reader->len) return fail(errc::bad_reply, sent::unknown);
     reply r;
     switch (found->type) {
-      case REDIS_REPLY_NIL: return r;
-      case REDIS_REPLY_INTEGER: r.is = reply::kind::integers; r.integers.push_back(found->integer); return r;
+      case REDIS_REPLY_NIL:
+        return r;
+      case REDIS_REPLY_INTEGER:
+        r.is = reply::kind::integers;
+        r.integers.push_back(found->integer);
+        return r;
       case REDIS_REPLY_STATUS:
-      case REDIS_REPLY_STRING: r.is = reply::kind::text; break;
-      case REDIS_REPLY_ERROR: r.is = reply::kind::error; break;
+      case REDIS_REPLY_STRING:
+        r.is = reply::kind::text;
+        break;
+      case REDIS_REPLY_ERROR:
+        r.is = reply::kind::error;
+        break;
       case REDIS_REPLY_ARRAY:
         r.is = reply::kind::integers;
         for (std::size_t i = 0; i < found->elements; ++i) {
@@ -215,10 +236,12 @@ class hiredis_connection {
           r.integers.push_back(found->element[i]->integer);
         }
         return r;
-      default: return fail(errc::bad_reply, sent::unknown);
+      default:
+        return fail(errc::bad_reply, sent::unknown);
     }
     r.text.assign(found->str, static_cast<std::size_t>(found->len));
-    if (r.says("ERR Protocol error")) context_.reset();  // the server closes too; so it greets long commands before AUTH
+    if (r.says("ERR Protocol error"))
+      context_.reset();  // the server closes too; so it greets long commands before AUTH
     return r;
   }
 
@@ -248,7 +271,8 @@ class hiredis_pool {
 };
 static_assert(redis_transport<hiredis_pool>);
 
-/// A redis_transport to a cluster, from any of its nodes: hiredis_cluster({{.host = "10.0.0.5"}, {.host = "10.0.0.6"}}).
+/// A redis_transport to a cluster, from any of its nodes: hiredis_cluster({{.host = "10.0.0.5"}, {.host =
+/// "10.0.0.6"}}).
 using hiredis_cluster = cluster<hiredis_pool, endpoint, pool_options>;
 static_assert(redis_transport<hiredis_cluster>);
 
