@@ -187,6 +187,26 @@ TEMPLATE_TEST_CASE("places that change hands all the time: nobody's count is tou
   });
 }
 
+TEST_CASE("a caller that sleeps before its swap does not charge a key that took the slot and was forgotten since",
+          "[few]") {
+  penstock::algorithm::token_bucket const bucket({.refill = {size, 1h}});
+  penstock::store::table::of<penstock::algorithm::token_bucket, std::uint64_t> table({.max_keys = 1});
+  auto const sleeper = table.locate({1, 0}), newcomer = table.locate({2, 0});
+  penstock::instant const now{};
+  auto const take = [&](auto& s) { return penstock::detail::admit(bucket, s, now, penstock::cost{1}); };
+  auto const forget = [](auto& s) { return s = {}, true; };
+  CHECK_FALSE(table.change(bucket, sleeper, now, take));
+  table.amend(bucket, sleeper, forget);
+  // What is done inside the step, others do between the sleeper's look and its swap.
+  auto const tried = table.attempt(sleeper, [&](auto& s) {
+    CHECK_FALSE(table.change(bucket, newcomer, now, take));
+    table.amend(bucket, newcomer, forget);
+    return take(s);
+  });
+  CHECK(tried.what == penstock::attempt::elsewhere);
+  CHECK_FALSE(table.look(bucket, newcomer, now, [](auto const& s) { CHECK(s.word == 0); }));
+}
+
 TEMPLATE_TEST_CASE("a flood from eight threads that drops a key at its limit leaves it refused", "[few]",
                    EVERY_ALGORITHM) {
   with_keyed_stores<TestType>([&]<class Store>(char const* name) {

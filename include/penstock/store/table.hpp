@@ -14,9 +14,9 @@
 // held changes by one compare-and-swap without the lock: read the state, see that the tag is still ours, swap. That is
 // safe because a slot that is given away has been swapped to `busy` first, and its newcomer's word lies above the old
 // one (the old one was fresh, at or before now, or was joined), so an old word does not come back. Whatever lowers a
-// word (refund, forget, re-anchoring) takes the lock. One coincidence remains: a thread that sleeps between its look at
-// the tag and its swap, while the key is refunded and recovers and the slot goes to another key whose word equals, to
-// the 1/M ns, the one it saw, charges that other key.
+// word (refund, forget, re-anchoring) takes the lock. Zero comes back, whenever a key is forgotten or wholly refunded:
+// it is left under the lock too. One coincidence remains: a thread that sleeps between its look at the tag and its
+// swap, while a refund and another key's taking the slot bring back, to the 1/M ns, the word it saw, charges that key.
 
 #include <penstock/key.hpp>
 #include <penstock/store.hpp>
@@ -74,7 +74,7 @@ class table::of {
     slot const held = find(layout_.find(key));
     if (!held) return {};
     state const seen = held.load();
-    if (!held.belongs_to(key.tag) || word_of(seen) == busy) return {};
+    if (!held.belongs_to(key.tag) || word_of(seen) + 1 <= 1) return {};  // busy, or zero
     state next = seen, expected = seen;
     if (!step(next)) return {penstock::attempt::unchanged, seen};
     if (word_of(next) < word_of(seen)) return {};  // under the lock
