@@ -226,8 +226,11 @@ class limiter_core {
     in.expect("kind of states", kind_of_states(p.algorithm));
     hash_secret secret;
     for (std::uint64_t* const word : {&secret.key0, &secret.key1, &secret.multiplier}) *word = in.word();
-    instant const taken{duration{static_cast<duration::rep>(in.word())}}, now = reading();
-    store_.load(p.algorithm, now, now - std::clamp(to_instant(wall) - taken, duration{}, longest_period), in);
+    if (secret.multiplier % 2 == 0) refuse("snapshot: under its secret, different keys would be one");
+    auto const taken = static_cast<std::int64_t>(in.word());
+    duration const asleep = nanoseconds_of(ahead_by(to_instant(wall).time_since_epoch().count(), taken));
+    instant const now = reading();
+    store_.load(p.algorithm, now, now - std::min(asleep, longest_period), in);
     secret_ = secret;
   }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -129,8 +130,11 @@ class fixed_window {
   friend constexpr bool operator==(fixed_window const&, fixed_window const&) = default;
 
  private:
+  /// Saturates: a snapshot may say anything, and a clock may have been set from one end of time to the other.
   static constexpr state moved(state const& s, std::int64_t by) noexcept {
-    return s.count == 0 ? state{} : state{s.end + by, s.count};
+    using limits = std::numeric_limits<std::int64_t>;
+    std::int64_t const end = by > 0 ? std::min(s.end, limits::max() - by) : std::max(s.end, limits::min() - by);
+    return s.count == 0 ? state{} : state{end + by, s.count};
   }
 
   static constexpr std::int64_t count_of(instant t) noexcept {

@@ -72,8 +72,9 @@ class sliding_counter {
         after.current + detail::divide(detail::multiply(after.previous, left(after, t)), width());
     d.limit = limit_;
     d.remaining = limit_ - std::min(limit_, estimate);
-    d.reset_after =
-        empty(after) ? duration{} : detail::nanoseconds_of(detail::between(instant{duration{t}}, fresh_at(after)));
+    // Not by way of fresh_at: the end of the window after a long one may be no instant.
+    if (!empty(after))
+      d.reset_after = detail::nanoseconds_of(detail::ahead_by(after.end, t) + (after.current == 0 ? 0 : width()));
     d.next_after = d.remaining == limit_ ? duration{} : wait(after, t, d.remaining + 1);
     return d;
   }
@@ -121,7 +122,10 @@ class sliding_counter {
   constexpr std::uint64_t size() const noexcept { return limit_; }
   static constexpr bool tied_to_epoch() noexcept { return true; }
   constexpr state relative(state const& s, instant) const noexcept { return s; }
-  constexpr state absolute(state const& s, instant) const noexcept { return s; }
+  /// A snapshot may say anything: no window ends before time or a window after it.
+  constexpr state absolute(state const& s, instant) const noexcept {
+    return {std::clamp(s.end, count_of(earliest), count_of(latest) + window_), s.previous, s.current};
+  }
 
   friend constexpr bool operator==(sliding_counter const&, sliding_counter const&) = default;
 
@@ -144,7 +148,7 @@ class sliding_counter {
   /// plan with another window left.)
   constexpr state moved_to(state const& s, std::int64_t end) const noexcept {
     if (end == s.end) return s;
-    return {end, end - s.end <= window_ ? s.current : 0, 0};
+    return {end, detail::ahead_by(end, s.end) <= width() ? s.current : 0, 0};
   }
 
   /// s as a call at `now` finds it. A reading before the stored window sees that window's start.

@@ -158,6 +158,19 @@ TEST_CASE("the join of two windows is at least as strict as both") {
   CHECK(a.join({}, late) == late);
 }
 
+TEST_CASE("a window that is moved beyond all time stays at its end") {
+  window const a({.limit = per(5, 10s), .starts = window_start::first_request});
+  constexpr auto most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+  for (std::int64_t const end : {most, least, most / 2, least / 2})
+    for (instant const now : {earliest, instant{}, latest}) {
+      window::state const s{.end = end, .count = 3};
+      for (window::state const& moved : {a.absolute(s, now), a.relative(s, now)})
+        CHECK(a.describe(moved, now, cost{1}).retry_after <= 2 * 10s + 60s);
+    }
+  CHECK(a.absolute({.end = most, .count = 1}, instant{1s}).end == most);
+  CHECK(a.relative({.end = least, .count = 1}, instant{1s}).end == least);
+}
+
 TEST_CASE("a debt is at most one limit, and gone with its window") {
   bare<window> limit({.limit = per(3, 10s)});
   limit.charge(0s, ~std::uint64_t{0});

@@ -6,6 +6,7 @@
 #include "../timeline.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 using namespace penstock;
@@ -212,4 +213,35 @@ TEST_CASE("a debt is at most one limit") {
   CHECK(limit.state().current == 4'294'967'294U);
   CHECK(limit.peek(0s).retry_after == 15s + 1ns);  // 2L * (W - e) < L * W only after half the next window
   CHECK(limit.peek(20s, 2'147'483'647).outcome == verdict::admitted);
+}
+
+TEST_CASE("a clock that is set from one end of time to the other finds the window long gone") {
+  for (nanoseconds const w : {nanoseconds{1ns}, nanoseconds{200s}, nanoseconds{longest_period}}) {
+    counter const a({.limit = {5, w}});
+    counter::state s{};
+    a.charge(s, earliest, cost{5});
+    CHECK(a.describe(s, latest, cost{5}).outcome == verdict::admitted);
+    a.charge(s, latest, cost{1});
+    CHECK(s.previous == 0);
+    CHECK(s.current == 1);
+  }
+}
+
+TEST_CASE("the reset after a window of decades is exact, though it lies beyond all readings") {
+  constexpr nanoseconds w = longest_period - nanoseconds{1};
+  counter const a({.limit = {1, w}});
+  decision const d = a.describe({}, instant{w}, cost{1});
+  CHECK(d.reset_after == 2 * w);
+  CHECK(d.next_after == w + nanoseconds{1});
+}
+
+TEST_CASE("a window of a snapshot that never was is brought into time") {
+  counter const a({.limit = per(5, 10s)});
+  for (std::int64_t const end : {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
+    counter::state s = a.absolute({.end = end, .previous = 4, .current = 4}, instant{});
+    CHECK(a.describe(s, instant{}, cost{1}).retry_after <= 2 * 10s + 60s);
+    a.refund(s, instant{}, cost{1});
+    a.charge(s, instant{}, cost{1});
+    CHECK(a.describe(s, instant{}, cost{1}).remaining < 5);
+  }
 }

@@ -282,6 +282,13 @@ TEST_CASE("what is signed but cannot be is refused whole too") {
     word_at(other, i)[0] ^= std::byte{2};
     offer(other);
   }
+  bytes even = snapshot;
+  word_at(even, 5)[0] &= std::byte{0xfe};  // a multiplier under which different keys are one
+  offer(even);
+  bytes ancient = snapshot;  // of the first moment that there is
+  for (std::size_t i = 0; i < 8; ++i) word_at(ancient, 6)[i] = std::byte{i == 7 ? std::uint8_t{0x80} : std::uint8_t{0}};
+  target.restore(signed_again(ancient), wall::max());
+  CHECK(target.stats().keys == 0);
 }
 
 TEST_CASE("a snapshot of another kind, another clock of windows or another size is refused, and it is said which") {
