@@ -5,7 +5,7 @@
 
 #include <rapidcheck.h>
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string>

@@ -8,7 +8,9 @@
 #include <rapidcheck.h>
 
 #include <cstdint>
+#include <ostream>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace property {

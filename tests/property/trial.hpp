@@ -9,8 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>

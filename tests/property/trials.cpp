@@ -10,6 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <concepts>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
 namespace property {
 

@@ -20,7 +20,7 @@ namespace {
 /// One walk under all laws but the second.
 class inspector {
  public:
-  inspector(kind const& k, walk const& w) : book_(start_of(w)), hand_(facts{}, 0ns), kind_(k) {
+  inspector(kind const& k, walk const& w) : book_(start_of(w)), hand_(facts{}, 0ns) {
     shape const s = fitted(k, w.of);
     book_.add(k, s, w.keyed, "gate");
     book_.add(k, s, w.keyed, "fresh");  // never charged
@@ -214,7 +214,6 @@ class inspector {
 
   journal book_;
   hand hand_;
-  kind const& kind_;
   /// The newest reading that the state holds. It is not always known: only the limiter knows when it took a clock for
   /// set back.
   struct bounds {
