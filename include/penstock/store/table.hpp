@@ -110,7 +110,7 @@ class table::of {
     spot const p = layout_.find(key);
     if constexpr (one_word)
       if (slot const held = find(p))
-        if (state const seen = held.load(); held.belongs_to(p.tag) && word_of(seen) != busy)
+        if (state const seen = held.load(); held.belongs_to(p.tag) && word_of(seen) + 1 > 1)
           return see(seen), std::nullopt;
     entrance const e = p.shard->lock.consistent([&] { return enter(algorithm, p, now, full_); });
     if (e.full) return no_room<state>{e.room_at, e.start};
@@ -223,19 +223,16 @@ class table::of {
   }
 
   entrance enter(A const& algorithm, spot const& p, instant now, when_full full) const {
+    slot const held = find(p);
+    state const kept = held ? held.load() : state{};
+    if (!penstock::detail::is_zero(kept)) return {.at = held, .seen = kept, .start = kept, .held = true};
     entrance e;
-    if (slot const held = find(p)) {
-      e.at = held;
-      e.held = true;
-      e.seen = e.start = held.load();
-      return e;
-    }
     state const floor = p.shard->floor.load();
     bool const bound = !penstock::detail::is_forgettable(algorithm, floor, now);
     if (bound) e.start = floor;
-    // The first line while more than half of it is free, so that most keys are found there; then the emptier one.
-    auto const first = free_in(algorithm, *p.left, now);
-    auto const second = first.count > line::slots / 2 ? first : free_in(algorithm, *p.right, now);
+    // Its own if it was forgotten; the first line while more than half of it is free; then the emptier one.
+    auto const first = held ? free_slots{1, held, kept} : free_in(algorithm, *p.left, now);
+    auto const second = held || first.count > line::slots / 2 ? first : free_in(algorithm, *p.right, now);
     if (auto const& emptier = second.count > first.count ? second : first; emptier.count != 0) {
       e.at = emptier.any;
       e.seen = emptier.seen;

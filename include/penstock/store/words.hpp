@@ -20,6 +20,12 @@ template <word_state State>
 inline constexpr std::size_t word_count = sizeof(State) / sizeof(std::uint64_t);
 
 template <word_state State>
+constexpr bool is_zero(State const& s) noexcept {
+  return std::bit_cast<std::array<std::uint64_t, word_count<State>>>(s) ==
+         std::array<std::uint64_t, word_count<State>>{};
+}
+
+template <word_state State>
 class atomic_words {
  public:
   using plain = std::array<std::uint64_t, word_count<State>>;

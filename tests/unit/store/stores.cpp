@@ -431,3 +431,22 @@ TEST_CASE("an unkeyed limiter has room for one and is always held") {
   check(std::type_identity<store::cell>{});
   check(std::type_identity<store::unsynchronized>{});
 }
+
+TEST_CASE("a key whose tag is zero, or that was forgotten, starts from the floor like any newcomer") {
+  algorithm::leaky_meter const meter({.drain = per(3, 10s), .capacity = 4});
+  store::table::of<algorithm::leaky_meter, std::uint64_t> table(store_options{.max_keys = 1});
+  auto const admits = [&](std::uint64_t tag, cost c) {
+    bool passed = false;
+    static_cast<void>(table.change(meter, {tag, 0}, instant{1s}, [&](auto& s) {
+      passed = meter.admits(s, instant{1s}, c);
+      if (passed) meter.charge(s, instant{1s}, c);
+      return passed;
+    }));
+    return passed;
+  };
+  std::uint64_t tag = 1;  // until something is dropped
+  while (table.stats(meter, instant{1s}).evictions == 0) REQUIRE(admits(tag++, cost{4}));
+  CHECK_FALSE(admits(0, cost{1}));
+  table.amend(meter, {tag - 1, 0}, [](auto& s) { return s = {}, true; });
+  CHECK_FALSE(admits(tag - 1, cost{1}));
+}
