@@ -109,16 +109,19 @@ TEST_CASE(
 
 TEST_CASE("a probe that never reports: after its time another is let in; late reports are not heard") {
   redis::breaker breaker;
-  auto const old = breaker.enter(start);
+  std::vector<redis::breaker::permit> old(5);
+  for (auto& permit : old) permit = breaker.enter(start);
   for (int i = 0; i < 5; ++i) breaker.failed(breaker.enter(start), start);
   time_point const later = start + 1s;
   REQUIRE(breaker.enter(later));
   CHECK_FALSE(breaker.enter(later + 249ms));
   auto const second = breaker.enter(later + 250ms);
   REQUIRE(second);
-  breaker.succeeded(old, later + 251ms);
+  breaker.succeeded(old[0], later + 251ms);
   CHECK(breaker.is_open());
   breaker.succeeded(second, later + 252ms);
+  CHECK_FALSE(breaker.is_open());
+  for (auto const& permit : old) breaker.failed(permit, later + 253ms);  // five in a row, of before it opened
   CHECK_FALSE(breaker.is_open());
 }
 

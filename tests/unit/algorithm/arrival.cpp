@@ -136,6 +136,12 @@ TEST_CASE("a reading too far from the origin for a word counts as the last one t
     CHECK_FALSE(a.admits(s, now, cost{1}));
     CHECK(a.describe(s, now, cost{1}).retry_after > 0ns);
   }
+  bucket::state s;
+  a.charge(s, latest - 365 * 24h, cost{5});
+  CHECK_FALSE(a.admits(s, latest, cost{1}));
+  s = {};
+  a.charge(s, earliest, cost{5});
+  CHECK_FALSE(a.admits(s, earliest + 365 * 24h, cost{1}));
 }
 
 TEST_CASE("there are 5 years before the origin and 20 after it at any M") {
@@ -152,6 +158,19 @@ TEST_CASE("there are 5 years before the origin and 20 after it at any M") {
       CHECK(a.fresh_at(s) == now + 1s);
       CHECK_FALSE(a.is_fresh(s, now + 1s - 1ns));
       CHECK(a.is_fresh(s, now + 1s));
+    }
+  }
+}
+
+TEST_CASE("from fresh_at on a state is fresh, and not a nanosecond before") {
+  for (rate const r : {per_second(1), per_second(3), per_second(7), per(3, 2s), per_second(12'345)}) {
+    bucket const a({.refill = r, .burst = 5}, instant{1h});
+    for (std::uint64_t units = 1; units <= 5; ++units) {
+      bucket::state s;
+      a.charge(s, instant{1h}, cost{units});
+      INFO(r.count << " per " << r.period.count() << " ns, " << units << " units");
+      CHECK(a.is_fresh(s, a.fresh_at(s)));
+      CHECK_FALSE(a.is_fresh(s, a.fresh_at(s) - 1ns));
     }
   }
 }

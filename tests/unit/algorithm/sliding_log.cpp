@@ -115,6 +115,8 @@ TEST_CASE("a reading that lags sees the log as its newest entry did") {
   decision const d = limit.allow_at(on(9s));
   CHECK(d.outcome == verdict::limited);
   CHECK(d.retry_after == 11s);
+  CHECK(limit.allow_at(on(20s - 1ns)).outcome == verdict::limited);
+  CHECK(limit.allow_at(on(20s), cost{3}).outcome == verdict::admitted);
 }
 
 TEST_CASE("a clock set back finds the log fully used at its reading") {
