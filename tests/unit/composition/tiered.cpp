@@ -178,6 +178,12 @@ TEST_CASE("a lease of a key on a plan is settled on that plan") {
     auto const dropped = reserve(limit, {plan::free, "ann"}, cost{80});
   }
   CHECK(left(limit, plan::free) == 80);
+  {
+    auto more = reserve(limit, {plan::basic, "ann"}, cost{100});
+    more.commit(cost{300});
+  }
+  CHECK(left(limit, plan::basic) == 500);
+  CHECK(left(limit, plan::free) == 50);
 }
 
 TEST_CASE("one plan's configuration may change, and the others stay") {
