@@ -3,6 +3,7 @@
 #include <penstock/http/date.hpp>
 
 #include "support/catch.hpp"
+#include "support/slow.hpp"
 
 #include <array>
 #include <chrono>
@@ -90,6 +91,7 @@ TEST_CASE("every day from 0001 to 9999 is written and read back, in all three fo
   std::string first_wrong;
   std::array<char, 29> written;
   for (counted_day d; d.year <= 9999; d.advance(), ++days) {
+    if (support::slow && days % 11 != 0) continue;
     int const hour = static_cast<int>(days % 24), minute = static_cast<int>(days % 60), second = static_cast<int>(days % 59);
     sys_seconds const time = at(d.number * 86'400 + hour * 3600 + minute * 60 + second);
     auto const month = static_cast<std::size_t>(d.month - 1), weekday = static_cast<std::size_t>(d.weekday);
