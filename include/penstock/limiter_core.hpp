@@ -146,7 +146,7 @@ class limiter_core {
     auto const full = store_.look(a, at, now, [&](state const& s) {
       if constexpr (describe_outside) {
         seen = s;
-        p.adopt(seen, now);
+        p.adopt_copy(seen, now);
       } else {
         seen = with_adopted(p, s, now, [&](state const& adopted) {
           return ask.describe(a, adopted, now, c, ask.admits(a, adopted, now, c));
@@ -271,10 +271,10 @@ class limiter_core {
   /// use(s as the plan in force sees it); copied only while states of earlier plans may be about.
   template <class Use>
   static auto with_adopted(plan<A> const& p, state const& s, instant now, Use use) {
-    if constexpr (requires(state capped) { p.algorithm.adopt(capped, now); })
+    if constexpr (plan<A>::adopts)
       if (p.adopts_at(now)) {
         state capped = s;
-        p.adopt(capped, now);
+        p.adopt_copy(capped, now);
         return use(capped);
       }
     return use(s);

@@ -22,17 +22,40 @@ struct plan {
   /// What an earlier plan left becomes what this one can mean. When that changes the state, it is kept, also by a
   /// refusal: else the cap would be taken anew at every reading, and the key would never recover.
   [[gnu::always_inline]] bool adopt(typename A::state& s, instant now) const {
-    if constexpr (requires { algorithm.adopt(s, now); })
-      if (adopts_at(now)) [[unlikely]]
-        return algorithm.adopt(s, now);
+    if constexpr (adopts)
+      if (adopts_at(now)) [[unlikely]] {
+        remember(now);
+        return algorithm.adopt(s, newest(now));
+      }
     return false;
+  }
+  /// The same for a copy that is only looked at.
+  void adopt_copy(typename A::state& s, instant now) const {
+    if constexpr (adopts)
+      if (adopts_at(now)) algorithm.adopt(s, newest(now));
   }
   bool adopts_at(instant now) const noexcept {
     return now.time_since_epoch().count() < adopts_until.load(std::memory_order_relaxed);
   }
 
+  /// The newest reading that a call came with. A cap taken at one that lags would cut what was charged under this plan
+  /// since. One that is ahead by more than readings may lag is from before the clock was set back.
+  instant newest(instant now) const noexcept {
+    instant const seen{duration{newest_reading.load(std::memory_order_relaxed)}};
+    return seen > now && seen - tolerance(algorithm.full_use()) <= now ? seen : now;
+  }
+  void remember(instant now) const noexcept {
+    duration::rep const mine = now.time_since_epoch().count();
+    duration::rep seen = newest_reading.load(std::memory_order_relaxed);
+    while (seen < mine && !newest_reading.compare_exchange_weak(seen, mine, std::memory_order_relaxed)) {
+    }
+  }
+
+  static constexpr bool adopts = requires(A const& a, typename A::state& s, instant now) { a.adopt(s, now); };
+
   A const algorithm;
   std::atomic<duration::rep> adopts_until{duration::min().count()};
+  mutable std::atomic<duration::rep> newest_reading{earliest.time_since_epoch().count()};  ///< kept while it adopts
   std::unique_ptr<plan> older;
 };
 
@@ -59,6 +82,7 @@ class plans {
     duration::rep const before = current().adopts_until.load(std::memory_order_relaxed);
     successor.adopts_until.store(std::max({until, before, successor.adopts_until.load(std::memory_order_relaxed)}),
                                  std::memory_order_relaxed);
+    successor.remember(current().newest(now));
     current_.store(&successor, std::memory_order_release);
   }
 

@@ -227,3 +227,26 @@ TEST_CASE("a list of keys shows them as the configuration in force does") {
     CHECK(listed == std::vector<decision>{limit.peek("ann", cost{0})});
   });
 }
+
+TEST_CASE("a reading that lags does not cut what was charged since under the same configuration") {
+  for (bool const keyed : {false, true}) {
+    manual_clock clock{100s};
+    bucket<std::string> by_key({.refill = per(10, 10s), .burst = 10}, clock);
+    bucket<> alone({.refill = per(10, 10s), .burst = 10}, clock);
+    auto const both = [&](rate r, std::uint64_t size) {
+      by_key.reconfigure({.refill = r, .burst = size});
+      alone.reconfigure({.refill = r, .burst = size});
+    };
+    both(per(20, 10s), 20);
+    both(per(10, 10s), 10);
+    auto const ask = [&](nanoseconds at, std::uint64_t c) {
+      return keyed ? by_key.allow_at(on(at), "ann", cost{c}) : alone.allow_at(on(at), cost{c});
+    };
+    CHECK(ask(105s, 10));
+    CHECK_FALSE(ask(100s, 1));
+    CHECK_FALSE(ask(105s, 1));
+    CHECK(ask(106s, 1));
+    CHECK_FALSE(ask(20s, 1));  // the clock was set back: as before
+    CHECK(ask(30s, 1));
+  }
+}
