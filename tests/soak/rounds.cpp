@@ -3,6 +3,7 @@
 // a round that failed (as far as threads can be repeated).
 
 #include "ledger.hpp"
+#include "support/slow.hpp"
 
 #include <penstock/lease.hpp>
 #include <penstock/stack.hpp>
@@ -28,7 +29,7 @@ constexpr std::size_t threads = 4, keys = 6, phases = 12;
 constexpr allowance small{20, 1s};
 constexpr nanoseconds start = 100s;
 
-std::size_t calls_in_phase() { return sanitized ? 40 : 150; }
+std::size_t calls_in_phase() { return support::slow ? 40 : 150; }
 
 /// Runs body(thread, dice) in so many phases, between which nobody calls and the clock is moved: no reading lags.
 template <class Body>

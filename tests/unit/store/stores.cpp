@@ -434,19 +434,25 @@ TEST_CASE("an unkeyed limiter has room for one and is always held") {
 
 TEST_CASE("a key whose tag is zero, or that was forgotten, starts from the floor like any newcomer") {
   algorithm::leaky_meter const meter({.drain = per(3, 10s), .capacity = 4});
-  store::table::of<algorithm::leaky_meter, std::uint64_t> table(store_options{.max_keys = 1});
-  auto const admits = [&](std::uint64_t tag, cost c) {
+  store::table::of<algorithm::leaky_meter, std::uint64_t> table(store_options{.max_keys = 100});
+  auto const admits = [&](fingerprint key, cost c) {
     bool passed = false;
-    static_cast<void>(table.change(meter, {tag, 0}, instant{1s}, [&](auto& s) {
+    static_cast<void>(table.change(meter, key, instant{1s}, [&](auto& s) {
       passed = meter.admits(s, instant{1s}, c);
       if (passed) meter.charge(s, instant{1s}, c);
       return passed;
     }));
     return passed;
   };
-  std::uint64_t tag = 1;  // until something is dropped
-  while (table.stats(meter, instant{1s}).evictions == 0) REQUIRE(admits(tag++, cost{4}));
-  CHECK_FALSE(admits(0, cost{1}));
-  table.amend(meter, {tag - 1, 0}, [](auto& s) { return s = {}, true; });
-  CHECK_FALSE(admits(tag - 1, cost{1}));
+  std::uint64_t last = 0;  // in two lines, until one that has used three of four is dropped
+  while (table.stats(meter, instant{1s}).evictions == 0)
+    if (++last; !admits({last, 0}, cost{3})) REQUIRE(admits({last, 0}, cost{1}));
+  // The last lines of the same shard, whose slots nobody has used: their tags are zero.
+  fingerprint const never_seen{0, 0xffff'ffff'ffff};
+  REQUIRE(table.touched_by(never_seen).shard == table.touched_by({1, 0}).shard);
+  CHECK_FALSE(admits(never_seen, cost{2}));
+  CHECK(admits(never_seen, cost{1}));
+  table.amend(meter, {last, 0}, [](auto& s) { return s = {}, true; });
+  CHECK_FALSE(admits({last, 0}, cost{2}));
+  CHECK(admits({last, 0}, cost{1}));
 }
