@@ -84,6 +84,11 @@ def number(x):
     return f"{x:.0f}" if x >= 99.5 else f"{x:.1f}" if x >= 9.95 else f"{x:.2f}"
 
 
+def with_unit(x, unit):
+    words = number(x)
+    return words if words.endswith("s") else words + unit
+
+
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" if i == 0 else "---:" for i in range(len(head))) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
@@ -112,7 +117,7 @@ class Goals:
             return
         verdict = "reached" if measured <= limit else f"missed by {100 * (measured / limit - 1):.0f} %"
         ratio = f"{measured / beside:.2f}" if beside else "-"
-        self.rows.append((path, goal, number(measured) + unit, number(beside) + unit, ratio, verdict))
+        self.rows.append((path, goal, with_unit(measured, unit), with_unit(beside, unit), ratio, verdict))
 
     def at_least(self, path, goal, measured, beside, factor, unit=" ns"):
         """measured * factor must not exceed beside: `factor` times as fast."""
@@ -121,7 +126,7 @@ class Goals:
             return
         times = beside / measured
         verdict = "reached" if times >= factor else f"missed: {times:.1f} times"
-        self.rows.append((path, goal, number(measured) + unit, number(beside) + unit, f"1 / {times:.1f}", verdict))
+        self.rows.append((path, goal, with_unit(measured, unit), with_unit(beside, unit), f"1 / {times:.1f}", verdict))
 
 
 def goals(r):

@@ -119,14 +119,10 @@ class limiter_core {
       }
     } else if constexpr (requires { store_.attempt(at, any_step<A>{}); }) {
       if (c.units != 0) [[likely]] {
-        bool admitted = false;
-        auto const tried = store_.attempt(at, [&](state& s) {
-          bool const adopted = p.adopt(s, now);
-          admitted = ask.admit(a, s, now, c);
-          return admitted || adopted;
-        });
+        first_step<Ask> step{p, now, c, ask};
+        auto const tried = store_.attempt(at, step);
         state seen = tried.seen;
-        if (tried.what == attempt::changed && admitted) [[likely]]
+        if (tried.what == attempt::changed && step.admitted) [[likely]]
           return ask.describe(a, seen, now, c, true);
         if (tried.what == attempt::unchanged && !reanchor(a, seen, now)) return ask.describe(a, seen, now, c, false);
       }
@@ -248,6 +244,23 @@ class limiter_core {
           "snapshot: windows aligned to a steady clock mean nothing after a restart; use a wall clock or "
           "window_start::first_request");
   }
+
+  /// What an attempt does to a state. Not a lambda: compilers that see many calls, or think them cold, would not inline
+  /// it, and its captures would be in memory.
+  template <class Ask>
+  struct first_step {
+    plan<A> const& in_force;
+    instant now;
+    cost units;
+    Ask ask;
+    bool admitted = false;
+
+    [[gnu::always_inline]] bool operator()(state& s) {
+      bool const adopted = in_force.adopt(s, now);
+      admitted = ask.admit(in_force.algorithm, s, now, units);
+      return admitted || adopted;
+    }
+  };
 
   template <class Ask>
   [[gnu::noinline]] auto take_slowly(plan<A> const& p, instant now, place at, cost c, Ask ask) {
