@@ -119,10 +119,10 @@ class limiter_core {
       }
     } else if constexpr (requires { store_.attempt(at, any_step<A>{}); }) {
       if (c.units != 0) [[likely]] {
-        first_step<Ask> step{p, now, c, ask};
-        auto const tried = store_.attempt(at, step);
+        bool admitted = false;
+        auto const tried = store_.attempt(at, first_step<Ask>{p, now, c, ask, admitted});
         state seen = tried.seen;
-        if (tried.what == attempt::changed && step.admitted) [[likely]]
+        if (tried.what == attempt::changed && admitted) [[likely]]
           return ask.describe(a, seen, now, c, true);
         if (tried.what == attempt::unchanged && !reanchor(a, seen, now)) return ask.describe(a, seen, now, c, false);
       }
@@ -253,9 +253,9 @@ class limiter_core {
     instant now;
     cost units;
     Ask ask;
-    bool admitted = false;
+    bool& admitted;  ///< by reference: a store may copy its step
 
-    [[gnu::always_inline]] bool operator()(state& s) {
+    [[gnu::always_inline]] bool operator()(state& s) const {
       bool const adopted = in_force.adopt(s, now);
       admitted = ask.admit(in_force.algorithm, s, now, units);
       return admitted || adopted;
