@@ -84,6 +84,7 @@ template <limiting_algorithm A>
 /// May a store forget s? It is fresh, or the clock has been set back so far that its time means nothing any more.
 template <limiting_algorithm A>
 constexpr bool is_forgettable(A const& algorithm, typename A::state const& s, instant now) {
+  if constexpr (requires { algorithm.is_forgettable(s, now); }) return algorithm.is_forgettable(s, now);
   if (is_fresh(algorithm, s, now)) return true;
   if constexpr (requires(typename A::state probe) { algorithm.reanchor(probe, now); }) {
     auto probe = s;
@@ -120,6 +121,12 @@ constexpr receipt_of<A> receipt(A const& algorithm, typename A::state const& s, 
   else
     return now;
 }
+
+/// Algorithms whose states must be capped when another configuration takes over.
+template <class A>
+concept adopting = requires(A const& a, typename A::state& s, instant now) {
+  { a.adopt(s, now) } -> std::same_as<bool>;
+};
 
 /// Algorithms that can promise what is not there yet.
 template <class A>

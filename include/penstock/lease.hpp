@@ -80,9 +80,10 @@ class [[nodiscard("a lease that is dropped gives its units back")]] lease {
   lease(L& limiter, cost c, time_point now, std::chrono::nanoseconds valid_for, Take take)
       : limiter_(&limiter), ticket_(take(now)), reserved_(c), deadline_(time_point::max()) {
     if (!ticket_) limiter_ = nullptr;
-    bool const endless = now > time_point{} && valid_for >= time_point::max() - now;
-    if (!endless && valid_for != std::chrono::nanoseconds::max())
-      deadline_ = now + std::chrono::duration_cast<typename time_point::duration>(valid_for);
+    auto const ticks = std::chrono::duration_cast<typename time_point::duration>(valid_for);
+    bool const endless =
+        valid_for == std::chrono::nanoseconds::max() || (now > time_point{} && ticks >= time_point::max() - now);
+    if (!endless) deadline_ = now + ticks;
   }
 
   static typename L::ticket none() {

@@ -284,7 +284,7 @@ class limiter_core {
   /// use(s as the plan in force sees it); copied only while states of earlier plans may be about.
   template <class Use>
   static auto with_adopted(plan<A> const& p, state const& s, instant now, Use use) {
-    if constexpr (plan<A>::adopts)
+    if constexpr (adopting<A>)
       if (p.adopts_at(now)) {
         state capped = s;
         p.adopt_copy(capped, now);

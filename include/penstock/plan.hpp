@@ -22,7 +22,7 @@ struct plan {
   /// What an earlier plan left becomes what this one can mean. When that changes the state, it is kept, also by a
   /// refusal: else the cap would be taken anew at every reading, and the key would never recover.
   [[gnu::always_inline]] bool adopt(typename A::state& s, instant now) const {
-    if constexpr (adopts)
+    if constexpr (adopting<A>)
       if (adopts_at(now)) [[unlikely]] {
         remember(now);
         return algorithm.adopt(s, newest(now));
@@ -31,7 +31,7 @@ struct plan {
   }
   /// The same for a copy that is only looked at.
   void adopt_copy(typename A::state& s, instant now) const {
-    if constexpr (adopts)
+    if constexpr (adopting<A>)
       if (adopts_at(now)) algorithm.adopt(s, newest(now));
   }
   bool adopts_at(instant now) const noexcept {
@@ -50,8 +50,6 @@ struct plan {
     while (seen < mine && !newest_reading.compare_exchange_weak(seen, mine, std::memory_order_relaxed)) {
     }
   }
-
-  static constexpr bool adopts = requires(A const& a, typename A::state& s, instant now) { a.adopt(s, now); };
 
   A const algorithm;
   std::atomic<duration::rep> adopts_until{duration::min().count()};
@@ -77,7 +75,7 @@ class plans {
     plan<A>& successor = find_or_add(next);
     // Twice: a debt doubles what a key can be ahead by.
     duration::rep const until =
-        std::min(latest, now + std::min(2 * old.full_use(), longest_period)).time_since_epoch().count();
+        std::min(latest, now + 2 * std::min(old.full_use(), longest_period / 2)).time_since_epoch().count();
     // What the plans before the old one left may be about as well.
     duration::rep const before = current().adopts_until.load(std::memory_order_relaxed);
     successor.adopts_until.store(std::max({until, before, successor.adopts_until.load(std::memory_order_relaxed)}),

@@ -71,11 +71,11 @@ struct any_look {
 ///   change(a, place, now, step)  runs step(state&) -> bool on the key's state (a newcomer's is fresh, or inherited);
 ///                                keeps the state when step says true, else writes nothing. step may run repeatedly.
 ///                                Returns nothing, or why the step was not run.
-///   attempt(place, step)         optional: the same, tried once, for a held key that no one disturbs; says what was
-///   seen insist(a, place, now, step)  the same, but always finds room amend(a, place, step)        runs step on the
-///   key's state if the key is held; step may lower the state look(a, place, now, see)     runs see(state const&) on
-///   what change would run its step on; returns likewise stats(a, now)                walks all keys: for dashboards,
-///   not for the hot path
+///   attempt(place, step)         optional: change tried once, for a held key that nobody disturbs; says what it saw
+///   insist(a, place, now, step)  the same as change, but always finds room
+///   amend(a, place, step)        runs step on the key's state if the key is held; step may lower the state
+///   look(a, place, now, see)     runs see(state const&) on what change would run its step on; returns likewise
+///   stats(a, now)                walks all keys: for dashboards, not for the hot path
 template <class S, class A>
 concept state_store =
     limiting_algorithm<A> && requires(S& store, S const& seen, typename S::place place, A const& algorithm, instant now,

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -45,7 +46,7 @@ class tiered {
   /// A key and the plan it is on: what a layer of a stack projects a request to.
   struct key_argument {
     Tier plan;
-    typename core::argument key;
+    typename detail::argument_of<Key>::part key;
   };
 
   /// Throws config_error: a bad configuration, a plan given twice, or a gap in the plans' numbers (they begin at 0).
@@ -67,8 +68,12 @@ class tiered {
     }
     if (configs.empty()) detail::refuse({"tiered", "plans"}, "empty", "at least one plan");
     instant const origin = core_.reading();
-    for (std::size_t number = 0; number < configs.size(); ++number)
-      tiers_.push_back(std::make_unique<detail::plans<rule>>(rule(plan_of(configs, number, origin), number)));
+    std::vector<algorithm_type> plans;
+    for (std::size_t number = 0; number < configs.size(); ++number) plans.push_back(plan_of(configs, number, origin));
+    auto const& widest = *std::max_element(plans.begin(), plans.end(),
+                                           [](auto const& a, auto const& b) { return a.full_use() < b.full_use(); });
+    for (std::size_t number = 0; number < plans.size(); ++number)
+      tiers_.push_back(std::make_unique<detail::plans<rule>>(rule(plans[number], number, widest)));
   }
   tiered(std::initializer_list<std::pair<Tier, config>> tiers, C clock)
       : tiered(tiers, store_options{}, std::move(clock)) {}
@@ -132,7 +137,9 @@ class tiered {
   void for_each(Visit visit) const {
     core_.for_each_state(tiers_[0]->current(), [&](auto const& key, auto const& state, instant now) {
       std::size_t const number = state.tier < tiers_.size() ? static_cast<std::size_t>(state.tier) : 0;
-      visit(static_cast<Tier>(number), key, core_.described(tiers_[number]->current(), state, now));
+      auto const& in_force = tiers_[number]->current();
+      if (detail::is_fresh(in_force.algorithm, state, now)) return;  // to its own plan, if not to the widest
+      visit(static_cast<Tier>(number), key, core_.described(in_force, state, now));
     });
   }
 
@@ -148,8 +155,15 @@ class tiered {
   /// Puts another configuration of one plan in force (see limiter::reconfigure). Throws config_error, nothing changed.
   void reconfigure(Tier plan, config const& c) {
     detail::check_range({"tiered", "plan"}, number_of(plan), 0, tiers_.size() - 1);
-    auto& tier = *tiers_[number_of(plan)];
-    tier.publish(tier.current().algorithm.successor({c, number_of(plan)}), core_.reading());
+    std::lock_guard const guard(changing_);
+    instant const now = core_.reading();
+    auto const& old = tiers_[number_of(plan)]->current().algorithm;
+    algorithm_type const next = old.successor({c, number_of(plan)}).plan();
+    algorithm_type const widest = next.full_use() > old.widest().full_use() ? next : old.widest();
+    for (std::size_t number = 0; number < tiers_.size(); ++number) {
+      auto const& kept = tiers_[number]->current().algorithm.plan();
+      tiers_[number]->publish(rule(number == number_of(plan) ? next : kept, number, widest), now);
+    }
   }
 
   C const& clock() const noexcept { return core_.clock(); }
@@ -249,6 +263,7 @@ class tiered {
 
   core core_;
   std::vector<std::unique_ptr<detail::plans<rule>>> tiers_;
+  std::mutex changing_;
 };
 
 }  // namespace penstock::inline v0_1

@@ -24,15 +24,19 @@ class tier {
 
   static constexpr std::string_view name = "tiered";
 
-  constexpr explicit tier(config const& c, instant origin = {}) : plan_(c.plan, origin), number_(c.number) {}
-  constexpr tier(A const& plan, std::uint64_t number) : plan_(plan), number_(number) {}
-  constexpr tier successor(config const& c) const { return {plan_.successor(c.plan), number_}; }
+  constexpr explicit tier(config const& c, instant origin = {})
+      : plan_(c.plan, origin), widest_(plan_), number_(c.number) {}
+  /// `widest` is the plan of all that takes longest to recover: what another plan left is judged by it.
+  constexpr tier(A const& plan, std::uint64_t number, A const& widest)
+      : plan_(plan), widest_(widest), number_(number) {}
+  constexpr tier successor(config const& c) const { return {plan_.successor(c.plan), number_, widest_}; }
   constexpr A const& plan() const noexcept { return plan_; }
+  constexpr A const& widest() const noexcept { return widest_; }
 
   constexpr bool admits(state const& s, instant now, cost c) const { return plan_.admits(seen(s, now), now, c); }
   constexpr void charge(state& s, instant now, cost c) const {
     if (c.units == 0) return;
-    adopt(s, now);
+    take_over(s, now);
     plan_.charge(s.inner, now, c);
     s.tier = number_;
   }
@@ -48,24 +52,29 @@ class tier {
   constexpr decision describe(state const& s, instant now, cost c) const {
     return plan_.describe(seen(s, now), now, c);
   }
-  constexpr instant fresh_at(state const& s) const { return plan_.fresh_at(s.inner); }
-  constexpr bool is_fresh(state const& s, instant now) const { return detail::is_fresh(plan_, s.inner, now); }
+  constexpr instant fresh_at(state const& s) const { return judge_of(s).fresh_at(s.inner); }
+  constexpr bool is_fresh(state const& s, instant now) const { return detail::is_fresh(judge_of(s), s.inner, now); }
+  /// Not by what this plan would cap: that is a live key's. Nor by how long readings of this plan may lag.
+  constexpr bool is_forgettable(state const& s, instant now) const {
+    return is_fresh(s, now) || detail::is_forgettable(widest_, s.inner, now);
+  }
   /// What two plans left belongs to neither.
   constexpr state join(state const& a, state const& b) const {
-    return {plan_.join(a.inner, b.inner), a.tier == b.tier ? a.tier : no_tier};
+    return a.tier == b.tier ? state{judge_of(a).join(a.inner, b.inner), a.tier}
+                            : state{widest_.join(a.inner, b.inner), no_tier};
   }
   /// A cap is kept, also by a refusal (see plan::adopt).
   constexpr bool reanchor(state& s, instant now) const {
-    bool const capped = adopt(s, now);
+    bool const capped = take_over(s, now);
     return detail::reanchor(plan_, s.inner, now) || capped;
   }
-  constexpr bool adopt(state& s, instant now) const {
-    if constexpr (adopts)
-      if (s.tier != number_ && plan_.adopt(s.inner, now)) {
-        s.tier = number_;
-        return true;
-      }
-    return false;
+  /// Caps what any plan left, also this one under an earlier configuration.
+  constexpr bool adopt(state& s, instant now) const
+    requires adopting<A>
+  {
+    if (!plan_.adopt(s.inner, now)) return false;
+    s.tier = number_;
+    return true;
   }
   constexpr duration full_use() const noexcept { return plan_.full_use(); }
 
@@ -83,38 +92,47 @@ class tier {
   constexpr void reserve(state& s, instant now, cost c) const
     requires reserving<A>
   {
-    adopt(s, now);
+    take_over(s, now);
     plan_.reserve(s.inner, now, c);
     s.tier = number_;
   }
 
-  // Snapshots. A state's distances mean the same in every plan: they share their units.
+  // Snapshots. A state's distances mean the same in every plan, because they share their units; how far they may reach
+  // is the widest plan's to say.
   constexpr void for_each_rule(auto use) const { use(plan_); }
   constexpr bool tied_to_epoch() const noexcept { return detail::tied_to_epoch(plan_); }
-  constexpr state relative(state const& s, instant now) const { return {plan_.relative(s.inner, now), s.tier}; }
-  constexpr state absolute(state const& s, instant now) const { return {plan_.absolute(s.inner, now), s.tier}; }
+  constexpr state relative(state const& s, instant now) const { return {widest_.relative(s.inner, now), s.tier}; }
+  constexpr state absolute(state const& s, instant now) const { return {widest_.absolute(s.inner, now), s.tier}; }
 
   friend constexpr bool operator==(tier const&, tier const&) = default;
 
  private:
   static constexpr std::uint64_t no_tier = std::numeric_limits<std::uint64_t>::max();
-  static constexpr bool adopts = requires(A const& a, typename A::state& s, instant now) { a.adopt(s, now); };
+
+  constexpr A const& judge_of(state const& s) const noexcept { return s.tier == number_ ? plan_ : widest_; }
+
+  /// Caps what another plan left.
+  constexpr bool take_over(state& s, instant now) const {
+    if constexpr (adopting<A>)
+      if (s.tier != number_) return adopt(s, now);
+    return false;
+  }
 
   /// The state as this plan sees it: by reference where nothing can be capped.
   constexpr auto seen(state const& s, instant now) const
-    requires adopts
+    requires adopting<A>
   {
     state capped = s;
-    adopt(capped, now);
+    take_over(capped, now);
     return capped.inner;
   }
   constexpr auto const& seen(state const& s, instant) const
-    requires(!adopts)
+    requires(!adopting<A>)
   {
     return s.inner;
   }
 
-  A plan_;
+  A plan_, widest_;
   std::uint64_t number_;
 };
 

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -70,8 +71,11 @@ class leased_cell::of : public detail::word_cell<A> {
   template <class Step>
   std::optional<no_room<typename A::state>> change(A const& algorithm, place, instant now, Step step) {
     base::update([&](state& s) {
+      state const before = s;
       call_in_if_full(algorithm, s, now, 0);
-      return step(s);
+      if (!step(s)) return false;
+      if (word_of(s) < word_of(before)) call_in();  // capped, or the clock was set back
+      return true;
     });
     return {};
   }
@@ -100,7 +104,7 @@ class leased_cell::of : public detail::word_cell<A> {
     std::uint64_t units = 0, left = 0;
     std::uint64_t calling = 0;  ///< calls_ when it was taken
     bool counted = false;       ///< in holders_
-    instant taken{}, until{};
+    instant taken{earliest}, until{};
     state before{};  ///< the shared state that the lease was taken from
     A const* algorithm = nullptr;
     std::optional<A> rule{};  ///< the same: a thread may end when the limiter's own is gone
@@ -110,6 +114,8 @@ class leased_cell::of : public detail::word_cell<A> {
   bool lasts(lease const& l, A const& in_force, instant now) const noexcept {
     return l.from == desk_.get() && l.algorithm == &in_force && !called_in(l) && l.taken <= now && now < l.until;
   }
+
+  static std::uint64_t word_of(state const& s) noexcept { return std::bit_cast<std::uint64_t>(s); }
 
   void call_in() noexcept { calls_.fetch_add(1, std::memory_order_acq_rel); }
 
@@ -121,8 +127,10 @@ class leased_cell::of : public detail::word_cell<A> {
   }
   /// A charge that finds the bucket full, or that would if others had not taken leases, makes those leases inexact.
   void call_in_if_full(A const& algorithm, state const& s, instant now, std::uint64_t mine) noexcept {
-    bool const any = granted_.load(std::memory_order_acquire) == calls_.load(std::memory_order_acquire);
-    if (any && could_be_full_at(algorithm, s, now, holders_.load(std::memory_order_acquire) - mine) <= now) call_in();
+    if (granted_.load(std::memory_order_acquire) != calls_.load(std::memory_order_acquire)) return;  // there are none
+    if (granted_under_.load(std::memory_order_acquire) != &algorithm ||
+        could_be_full_at(algorithm, s, now, holders_.load(std::memory_order_acquire) - mine) <= now)
+      call_in();
   }
 
   /// Gives back what is left of this thread's lease and takes a new one, in one step. Says why not, if not.
@@ -145,7 +153,10 @@ class leased_cell::of : public detail::word_cell<A> {
       algorithm.charge(s, now, cost{next.units});
       return true;
     });
-    if (!admitted) return attempted<state>{penstock::attempt::unchanged, next.before};
+    if (!admitted) {
+      if (next.counted && !mine.counted) holders_.fetch_sub(1, std::memory_order_release);
+      return attempted<state>{penstock::attempt::unchanged, next.before};
+    }
     if (next.counted && next.units == c.units) {
       holders_.fetch_sub(1, std::memory_order_release);
       next.counted = false;
@@ -167,8 +178,11 @@ class leased_cell::of : public detail::word_cell<A> {
     if (next.until <= now) return;
     next.units = units;
     if (!std::exchange(next.counted, true)) holders_.fetch_add(1, std::memory_order_acq_rel);
-    if (granted_.load(std::memory_order_relaxed) != next.calling)
-      granted_.store(next.calling, std::memory_order_release);
+    if (granted_under_.load(std::memory_order_relaxed) != &algorithm)
+      granted_under_.store(&algorithm, std::memory_order_release);
+    std::uint64_t last = granted_.load(std::memory_order_relaxed);
+    while (last < next.calling && !granted_.compare_exchange_weak(last, next.calling, std::memory_order_release)) {
+    }
   }
 
   /// What is left of a thread's lease goes back; the thread holds none any more.
@@ -210,6 +224,7 @@ class leased_cell::of : public detail::word_cell<A> {
   std::size_t const slot_ = next_slot.fetch_add(1, std::memory_order_relaxed) % leases_per_thread;
   std::atomic<std::uint64_t> calls_{1};     ///< how often all leases were called in
   std::atomic<std::uint64_t> granted_{0};   ///< calls_ when the last lease was granted
+  std::atomic<A const*> granted_under_{};   ///< the configuration under which it was
   std::atomic<std::uint64_t> holders_{0};   ///< threads that may hold a lease
   std::atomic<std::uint64_t> amending_{0};  ///< how many change the state in ways that leases do not foresee
 };

@@ -3,8 +3,8 @@
 //
 // A list of instants: each state as a distance from the reading at which the snapshot was taken, and the wall time of
 // that reading, so that what passed meanwhile counts. All numbers are 64 bits, little-endian; in this order: mark,
-// version, kind of states, shape of the table, the secret under which keys are hashed, wall time, entries (index, tag,
-// state), floors, and a checksum. The secret makes the file as confidential as the process's memory.
+// version, kind of states, the secret under which keys are hashed, wall time, shape of the table, floors, entries
+// (index, tag, state), and a checksum. The secret makes the file as confidential as the process's memory.
 
 #include <penstock/algorithm.hpp>
 #include <penstock/config_error.hpp>
@@ -26,7 +26,7 @@
 namespace penstock::inline v0_1::detail {
 
 inline constexpr std::uint64_t snapshot_mark = 0x4b434f54534e4550;  // "PENSTOCK"
-inline constexpr std::uint64_t snapshot_version = 1;
+inline constexpr std::uint64_t snapshot_version = 2;
 
 inline std::uint64_t checksum(std::span<std::byte const> bytes) {
   siphash<> hash(snapshot_mark, snapshot_version);

@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 using namespace composition;
@@ -349,4 +351,51 @@ TEST_CASE("plans survive a restart") {
   tiered<fixed_window, plan, std::string> aligned(
       {{plan::free, {of_free, window_start::first_request}}, {plan::basic, {of_basic}}});
   CHECK_THROWS_AS(aligned.snapshot(), config_error);  // one plan's windows mean nothing to another steady clock
+}
+
+TEST_CASE("a newcomer on a short plan does not drop a live key of a long one as if it were free") {
+  for_each_store([]<class Store>(std::type_identity<Store>, char const* where) {
+    INFO(where);
+    tiered<token_bucket, plan, std::uint64_t, manual_clock, Store> limit(
+        {{plan::free, {of_free}}, {plan::basic, {.refill = per_hour(1'000), .burst = 1'000}}}, {.max_keys = 1});
+    CHECK(limit.allow_at(on(1min), plan::basic, std::uint64_t{7}, cost{1'000}));
+    CHECK(limit.allow_at(on(1min), plan::free, std::uint64_t{8}).outcome != verdict::never);
+    CHECK_FALSE(limit.allow_at(on(1min), plan::basic, std::uint64_t{7}, cost{1'000}));
+  });
+}
+
+TEST_CASE("a key of a long plan keeps through a restart what it has used") {
+  manual_clock clock{77h};
+  auto const made = [&] {
+    return std::make_unique<tiered<token_bucket, plan, std::string, manual_clock>>(
+        std::initializer_list<std::pair<plan, algorithm::token_bucket::config>>{{plan::free, {of_free}},
+                                                                                {plan::basic, {per_day(10'000)}}},
+        clock);
+  };
+  auto const saved = made(), restored = made();
+  CHECK(saved->allow(plan::basic, "bob", cost{9'000}));
+  std::chrono::system_clock::time_point const noon{500'000h};
+  restored->restore(saved->snapshot(noon), noon);
+  CHECK(restored->peek(plan::basic, "bob", cost{0}) == saved->peek(plan::basic, "bob", cost{0}));
+}
+
+TEST_CASE("a plan that is reconfigured caps its own keys, as a limiter does") {
+  manual_clock clock{1h};
+  tiered<token_bucket, plan, std::string, manual_clock> tiers({{plan::free, {of_free}}}, clock);
+  bucket<std::string> alone({of_free}, clock);
+  CHECK(tiers.allow(plan::free, "ann", cost{50}));
+  CHECK(alone.allow("ann", cost{50}));
+  tiers.reconfigure(plan::free, {per_second(100)});
+  alone.reconfigure({per_second(100)});
+  CHECK(tiers.peek(plan::free, "ann", cost{100}) == alone.peek("ann", cost{100}));
+  CHECK(tiers.allow(plan::free, "ann", cost{100}).retry_after == 1s);
+}
+
+TEST_CASE("what a projection returns holds its key") {
+  manual_clock clock{1min};
+  tiered<token_bucket, plan, std::tuple<int, int>, manual_clock> limit({{plan::free, {of_free}}}, clock);
+  auto const asked = limit.on(plan::free, std::tuple<int, int>{1, 2});  // of a temporary
+  static_assert(!std::is_reference_v<decltype(asked.key)>);
+  CHECK(limit.take(clock.now(), asked, cost{1}));
+  CHECK(limit.peek(plan::free, std::tuple<int, int>{1, 2}, cost{0}).remaining == 99);
 }

@@ -301,6 +301,26 @@ TEST_CASE("a new configuration ends the leases of the old one") {
   CHECK(limit.allow().limit == 20);
 }
 
+TEST_CASE("a lease of the configuration before is not given back into the one in force") {
+  manual_clock clock{0s};
+  hot_bucket limit({.refill = per_second(1), .burst = 2'048}, clock);
+  auto first = std::make_unique<worker>();
+  worker second;
+  first->run([&] {
+    CHECK(limit.allow(cost{40}));
+    CHECK(limit.allow());
+  });
+  clock.set(1s);
+  limit.reconfigure({.refill = per_second(1'000), .burst = 2'048});
+  second.run([&] { static_cast<void>(limit.allow()); });
+  clock.set(3s);
+  std::uint64_t admitted = 0;
+  second.run([&] { admitted += limit.allow(cost{2'000}) ? 2'000 : 0; });
+  first.reset();  // its thread ends
+  second.run([&] { admitted += limit.allow(cost{2'048}) ? 2'048 : 0; });
+  CHECK(admitted <= 2'048);
+}
+
 TEST_CASE("a clock that lags behind a lease, or is set back, mints nothing") {
   manual_clock clock{100s};
   hot_bucket limit({.refill = per_second(1'000), .burst = 2'048}, clock);
