@@ -104,7 +104,7 @@ class ledger {
   std::vector<admission> of(std::size_t key) const {
     std::vector<admission> all;
     for (std::size_t i = key; i < books_.size(); i += keys_) all.insert(all.end(), books_[i].begin(), books_[i].end());
-    std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.at < b.at; });
+    std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.at < b.at; });
     return all;
   }
   std::uint64_t units(std::size_t key) const {
