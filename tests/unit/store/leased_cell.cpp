@@ -321,6 +321,21 @@ TEST_CASE("a lease of the configuration before is not given back into the one in
   CHECK(admitted <= 2'048);
 }
 
+TEST_CASE("when a bucket may be full is asked in the units that leases were taken in") {
+  manual_clock clock{0s};
+  hot_bucket limit({.refill = per_second(1), .burst = 2'048}, clock);
+  auto first = std::make_unique<worker>();
+  first->run([&] {
+    CHECK(limit.allow(cost{40}));
+    CHECK(limit.allow());  // a lease: 31 units of a second each
+  });
+  limit.reconfigure({.refill = per_second(1'000), .burst = 1'000'000});
+  clock.set(60s);  // full by now, but for that lease
+  CHECK(limit.allow(cost{980'000}));
+  first.reset();
+  CHECK_FALSE(limit.allow(cost{20'001}));
+}
+
 TEST_CASE("a clock that lags behind a lease, or is set back, mints nothing") {
   manual_clock clock{100s};
   hot_bucket limit({.refill = per_second(1'000), .burst = 2'048}, clock);
