@@ -182,12 +182,14 @@ inline enter() {
     held = (slot != NONE);
     crowded = false;
     if
-    :: held -> seen = word[slot]; start = seen
+    :: held && word[slot] != 0 -> seen = word[slot]; start = seen
     :: else ->
       raised = floor;
       start = (is_fresh(floor, n) -> 0 : floor);
-      seen = word[0];
-      slot = (is_fresh(seen, n) -> 0 : NONE)
+      if
+      :: held -> seen = 0; held = false  // its own, forgotten
+      :: else -> seen = word[0]; slot = (is_fresh(seen, n) -> 0 : NONE)
+      fi
     fi
   };
   if
