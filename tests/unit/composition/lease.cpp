@@ -204,6 +204,35 @@ TEST_CASE("a deadline is a deadline by every clock, before its epoch and at its 
   }
 }
 
+namespace {
+
+struct coarse {
+  using duration = std::chrono::microseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<coarse>;
+  [[maybe_unused]] static constexpr bool is_steady = true;
+  manual_clock hand;
+  time_point now() const { return time_point{std::chrono::duration_cast<duration>(hand.now().time_since_epoch())}; }
+};
+
+}  // namespace
+
+TEST_CASE("a deadline is kept by clocks that tick more slowly than once a nanosecond") {
+  manual_clock hand{1h};
+  token_bucket<std::string, coarse> limit({.refill = per_hour(10), .burst = 10}, coarse{hand});
+  {
+    auto const late = reserve(limit, "ann", cost{5}, 1s);
+    hand.advance(2s);
+  }
+  CHECK(limit.peek("ann", cost{0}).remaining == 5);
+  {
+    auto const without = reserve(limit, "ann", cost{5});
+    hand.advance(1s);
+  }
+  CHECK(limit.peek("ann", cost{0}).remaining == 5);
+}
+
 // ---- one owner
 // ----------------------------------------------------------------------------------------------------------
 
