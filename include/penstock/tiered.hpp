@@ -121,12 +121,11 @@ class tiered {
   }
   void charge(Tier plan, typename core::argument key, cost c) { charge_at(core_.clock().now(), plan, key, c); }
   void charge_at(time_point now, Tier plan, typename core::argument key, cost c) {
-    if (configured(plan)) core_.settle(tiers_[number_of(plan)]->current(), to_instant(now), core_.find(key), c);
+    if (configured(plan)) core_.settle(rule_for(plan), to_instant(now), core_.find(key), c);
   }
   void refund(Tier plan, typename core::argument key, cost c) { refund_at(core_.clock().now(), plan, key, c); }
   void refund_at(time_point charged_at, Tier plan, typename core::argument key, cost c) {
-    if (configured(plan))
-      core_.give_back(tiers_[number_of(plan)]->current(), to_instant(charged_at), core_.find(key), c);
+    if (configured(plan)) core_.give_back(rule_for(plan), to_instant(charged_at), core_.find(key), c);
   }
   void forget(typename core::argument key) { core_.forget(tiers_[0]->current(), core_.find(key)); }
   store_stats stats() const { return core_.stats(tiers_[0]->current()); }
@@ -157,7 +156,7 @@ class tiered {
     detail::check_range({"tiered", "plan"}, number_of(plan), 0, tiers_.size() - 1);
     std::lock_guard const guard(changing_);
     instant const now = core_.reading();
-    auto const& old = tiers_[number_of(plan)]->current().algorithm;
+    auto const& old = rule_for(plan).algorithm;
     algorithm_type const next = old.successor({c, number_of(plan)}).plan();
     algorithm_type const widest = next.full_use() > old.widest().full_use() ? next : old.widest();
     for (std::size_t number = 0; number < tiers_.size(); ++number) {
@@ -168,7 +167,7 @@ class tiered {
 
   C const& clock() const noexcept { return core_.clock(); }
   /// The algorithm of a plan; the plan must be configured.
-  algorithm_type algorithm(Tier plan) const { return tiers_[number_of(plan)]->current().algorithm.plan(); }
+  algorithm_type algorithm(Tier plan) const { return rule_for(plan).algorithm.plan(); }
 
   /// What a layer's projection returns: [&](auto const& request) { return api.on(request.plan, request.user); }
   static key_argument on(Tier plan, typename core::argument key) { return {plan, key}; }
@@ -195,12 +194,10 @@ class tiered {
   }
   void undo(ticket&& t) { give_back(t, t.units_); }
   void give_back(ticket const& t, cost c) {
-    if (t)
-      core_.give_back(tiers_[number_of(t.plan_)]->current(), t.charged_at_, t.at_,
-                      c.units < t.units_.units ? c : t.units_);
+    if (t) core_.give_back(rule_for(t.plan_), t.charged_at_, t.at_, c.units < t.units_.units ? c : t.units_);
   }
   void charge_more(time_point now, ticket const& t, cost c) {
-    if (configured(t.plan_)) core_.settle(tiers_[number_of(t.plan_)]->current(), to_instant(now), t.at_, c);
+    if (configured(t.plan_)) core_.settle(rule_for(t.plan_), to_instant(now), t.at_, c);
   }
 
  private:
@@ -208,6 +205,7 @@ class tiered {
     return static_cast<std::uint64_t>(detail::integer_of(plan));
   }
   bool configured(Tier plan) const noexcept { return number_of(plan) < tiers_.size(); }
+  auto const& rule_for(Tier plan) const { return tiers_[static_cast<std::size_t>(number_of(plan))]->current(); }
   static decision not_configured() noexcept {
     decision d;
     d.outcome = verdict::never;
@@ -224,8 +222,7 @@ class tiered {
       t.answer = not_configured();
       return t;
     }
-    auto const taken =
-        core_.take(tiers_[number_of(k.plan)]->current(), to_instant(now), t.at_, c, detail::remembering<Ask>{ask});
+    auto const taken = core_.take(rule_for(k.plan), to_instant(now), t.at_, c, detail::remembering<Ask>{ask});
     t.answer = taken.answer;
     t.charged_at_ = taken.charged_at;
     return t;
@@ -247,9 +244,7 @@ class tiered {
     return found == tiers_.end() ? tiers_.front() : *found;
   }
 
-  decision with(Tier plan, auto use) const {
-    return configured(plan) ? use(tiers_[number_of(plan)]->current()) : not_configured();
-  }
+  decision with(Tier plan, auto use) const { return configured(plan) ? use(rule_for(plan)) : not_configured(); }
 
   /// All plans count in units that suit them all.
   static algorithm_type plan_of(std::vector<config> const& configs, std::size_t number, instant origin) {

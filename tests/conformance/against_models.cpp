@@ -158,7 +158,7 @@ void walk(shape const& s, std::uint64_t seed, std::size_t how_many) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("random walks are answered as by the model", "[random]", EVERY_ALGORITHM) {
-  std::size_t const each = steps(1'000'000) / shapes().size();
+  std::size_t const each = steps(10'000'000) / shapes().size();
   std::uint64_t seed = 100;
   for (shape const& s : shapes()) walk<TestType>(s, ++seed, each);
 }

@@ -22,7 +22,7 @@ TEMPLATE_TEST_CASE("law 2: the bound holds in every interval of a long run", "[l
       dice d(2);
       readings clock(d, honesty, TestType{}, a);
       units admitted = 0;
-      for (std::size_t i = 0; i < steps(150'000); ++i) {
+      for (std::size_t i = 0; i < steps(750'000); ++i) {
         nanoseconds const now = clock.next();
         penstock::cost const c{1 + d.below(d.below(4) == 0 ? size : 1)};
         decision const answer = a.describe(state, on(now), c);

@@ -186,7 +186,7 @@ class table::of {
         layout_.line_at(i)->states[k].store(state{});
       }
     while (in.left() != 0) {
-      std::uint64_t const index = in.word();
+      auto const index = static_cast<std::size_t>(in.word());
       line& l = *layout_.line_at(index / line::slots);
       l.tags[index % line::slots].store(in.word(), std::memory_order_release);
       l.states[index % line::slots].store(arrived(in.template state<state>()));
