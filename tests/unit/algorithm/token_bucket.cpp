@@ -120,7 +120,7 @@ TEST_CASE("in any closed interval of length T at most burst + refill * T passes"
       std::int64_t const before = sum * P - N * now.count();
       least = i == 0 ? before : std::min(least, before);
       if (limit.allow(now, static_cast<std::uint64_t>(units))) sum += units;
-      most_in_excess = std::max(most_in_excess, sum * P - N * now.count() - least);
+      most_in_excess = std::max(most_in_excess, sum * P - N * std::int64_t{now.count()} - least);
     }
     INFO(r.refill.count << " per " << P << " ns, burst " << r.burst);
     CHECK(sum > r.burst);

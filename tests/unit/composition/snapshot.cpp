@@ -68,7 +68,7 @@ TEST_CASE("what is restored decides as what was saved, with the time that passed
       before.advance(asleep);
 
       by_name<A> restored(config, {.max_keys = 200}, after);
-      restored.restore(snapshot, noon + asleep);
+      restored.restore(snapshot, noon + std::chrono::duration_cast<std::chrono::system_clock::duration>(asleep));
       int different = 0;
       for (nanoseconds later = 0s; later < 40s; later += 700ms)
         for (auto const& key : keys)
