@@ -3,6 +3,7 @@
 #include "support/subject.hpp"
 
 #include <atomic>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -141,6 +142,19 @@ TEST_CASE("answers that say `not now` are not waited for, count nothing, and lea
     check_degraded(s.ask(), redis::errc::unavailable);
     test::say(admin, {"CONFIG", "SET", "min-replicas-to-write", "0"});
   }
+  SECTION("MISCONF: it could not save, and so writes nothing more") {
+    std::filesystem::create_directory(server.folder() + "/dump.rdb");  // in the way of the file
+    test::say(admin, {"CONFIG", "SET", "save", "3600 1"});
+    test::say(admin, {"BGSAVE"});
+    auto const failed = [&] {
+      return test::say(admin, {"INFO", "persistence"}).text.find("rdb_last_bgsave_status:err") != std::string::npos;
+    };
+    for (auto const until = steady_clock::now() + 5s; !failed() && steady_clock::now() < until;)
+      std::this_thread::sleep_for(5ms);
+    REQUIRE(failed());
+    check_degraded(s.ask(), redis::errc::unavailable);
+    test::say(admin, {"CONFIG", "SET", "save", ""});
+  }
   CHECK(s.limited.stats().maybe_counted == 0);
   CHECK(s.pool.stats().dropped == 0);
   CHECK(used(server) == 1);
@@ -187,6 +201,47 @@ TEST_CASE("a wrong or missing password is told as a misconfiguration, not as an 
   subject right(at, {}, settings(2s));
   right.limit = 2s;
   check_admitted(right.ask(), 99);
+}
+
+namespace {
+
+/// Whatever can be asked of a limiter; the first error.
+template <class A>
+std::error_code everything_asked(redis::hiredis_pool& pool, typename A::config const& config) {
+  redis::limiter<A, std::string, redis::hiredis_pool> limited(pool, "f", config, redis::fail_closed{told},
+                                                              settings(2s));
+  std::error_code first;
+  auto const note = [&](std::error_code e) { first = first ? first : e; };
+  for (int i = 0; i < 3; ++i) note(limited.allow("user", cost{2}).error);
+  note(limited.peek("user").error);
+  limited.charge("user", cost{2});
+  limited.refund("user", cost{1});
+  note(limited.allow("user").error);
+  note(limited.forget("user"));
+  CHECK((limited.stats().degraded == 0) == !first);
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("a user with the permissions that docs/redis.md names may all that the script does; with fewer it is told") {
+  test::server server;
+  redis::hiredis_pool admin(server.at());
+  auto at = server.at();
+  at.user = "limiter", at.password = "secret";
+  std::vector<std::string_view> permitted{"ACL",      "SETUSER", "limiter", "on",     ">secret", "~penstock1:*",
+                                          "+evalsha", "+eval",   "+time",   "+get",   "+psetex", "+del",
+                                          "+llen",    "+lindex", "+ltrim",  "+rpush", "+lrem",   "+pexpire"};
+  REQUIRE(test::say(admin, permitted).text == "OK");
+  redis::hiredis_pool pool(at);
+  using namespace penstock::algorithm;
+  CHECK_FALSE(everything_asked<token_bucket>(pool, {.refill = "7/h"_rate, .burst = 5}));
+  CHECK_FALSE(everything_asked<leaky_queue>(pool, {.drain = "5/h"_rate, .capacity = 5}));
+  CHECK_FALSE(everything_asked<fixed_window>(pool, {.limit = "5/h"_rate}));
+  CHECK_FALSE(everything_asked<sliding_counter>(pool, {.limit = "5/h"_rate}));
+  CHECK_FALSE(everything_asked<sliding_log>(pool, {.limit = "3/100ms"_rate}));
+  REQUIRE(test::say(admin, {"ACL", "SETUSER", "limiter", "-psetex"}).text == "OK");
+  CHECK(everything_asked<token_bucket>(pool, {.refill = "7/h"_rate, .burst = 5}) == redis::errc::misconfigured);
 }
 
 TEST_CASE("a key that holds something else is an error of that key alone, and is left as it is") {

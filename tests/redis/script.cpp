@@ -6,8 +6,13 @@
 
 #include <penstock/penstock.hpp>
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace {
 
@@ -75,6 +80,57 @@ void always_expires(typename A::config const& config, std::chrono::milliseconds 
   CHECK(left <= most);
 }
 
+std::string packed(std::vector<double> const& numbers) {
+  std::string bytes;
+  for (double const number : numbers)
+    for (int byte = 0; byte < 8; ++byte)
+      bytes.push_back(static_cast<char>(std::bit_cast<std::uint64_t>(number) >> 8 * byte & 0xff));
+  return bytes;
+}
+
+/// What is no state of `size` whole numbers: other texts, other lengths, numbers that are none, in each place.
+std::vector<std::string> no_states_of(std::size_t size) {
+  double const now = 1.8e15, nan = std::numeric_limits<double>::quiet_NaN(), endless = HUGE_VAL;
+  std::vector<std::string> all{"",
+                               "garbage",
+                               "-5",
+                               "1e15",
+                               "180000000000000",
+                               "1800000000000000 1",
+                               std::string(8 * size, 'x'),
+                               packed(std::vector<double>(size, now)) + "x",
+                               packed(std::vector<double>(size + 2, now))};
+  for (std::size_t place = 0; place < size; ++place)
+    for (double const wrong : {-1.0, 0.5, 9007199254740992.0, endless, -endless, nan}) {
+      std::vector<double> numbers(size, 1);
+      numbers[0] = now;
+      numbers[place] = wrong;
+      all.push_back(packed(numbers));
+    }
+  return all;
+}
+
+/// Nothing that is no state is read as one, or written over, whatever is asked.
+template <class A>
+void refuses_to_read(typename A::config const& config, std::size_t size) {
+  std::string const id = test::fresh_id("foreign"), key = redis::key_of("k", id);
+  bool const is_log = std::is_same_v<A, algorithm::sliding_log>;
+  limiter<A> limited(shared_pool(), id, config, redis::fail_closed{1h}, patient);
+  INFO(A::name);
+  for (std::string const& foreign : no_states_of(size)) {
+    CAPTURE(foreign);
+    say(shared_pool(), {"DEL", key});
+    say(shared_pool(), {is_log ? "RPUSH" : "SET", key, foreign});
+    CHECK(limited.allow("k").error == redis::errc::bad_state);
+    CHECK(limited.allow("k", cost{5}).error == redis::errc::bad_state);
+    CHECK(limited.peek("k").error == redis::errc::bad_state);
+    if (!is_log) CHECK(say(shared_pool(), {"GET", key}).text == foreign);
+    if (is_log) CHECK(number(shared_pool(), {"LLEN", key}) == 1);
+  }
+  CHECK_FALSE(limited.breaker_is_open());
+  say(shared_pool(), {"DEL", key});
+}
+
 }  // namespace
 
 TEST_CASE("EVALSHA names the script as the server does") {
@@ -106,6 +162,15 @@ TEST_CASE("a refusal writes nothing and renews no expiry") {
       {.limit = "5/h"_rate, .starts = penstock::window_start::first_request});
   refuses_without_trace<algorithm::sliding_counter>({.limit = "5/30 d"_rate});
   refuses_without_trace<algorithm::sliding_log>({.limit = "5/h"_rate});
+}
+
+TEST_CASE("what is no state is not read as one, and stays") {
+  refuses_to_read<algorithm::token_bucket>({.refill = "5/h"_rate, .burst = 5}, 2);
+  refuses_to_read<algorithm::leaky_meter>({.drain = "7/h"_rate, .capacity = 5}, 2);
+  refuses_to_read<algorithm::leaky_queue>({.drain = "5/h"_rate, .capacity = 5}, 3);
+  refuses_to_read<algorithm::fixed_window>({.limit = "5/h"_rate}, 2);
+  refuses_to_read<algorithm::sliding_counter>({.limit = "5/h"_rate}, 3);
+  refuses_to_read<algorithm::sliding_log>({.limit = "5/h"_rate}, 1);
 }
 
 TEST_CASE("every write sets an expiry: as long as the state means something, and little longer") {

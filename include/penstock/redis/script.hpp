@@ -10,13 +10,13 @@
 // that it uses in process (encoding.hpp), so remaining and retry_after have one source.
 //
 // Numbers. Lua has doubles: all times and counts stay below 2^53 (microseconds do until 2255; the client refuses larger
-// limits), where a % b is exact; larger products are taken in limbs. tostring would lose digits, and '%.0f' is slow: a
-// time is printed by '%d', which is a C long, so the server must be one of 64 bits.
+// limits), where a % b is exact; larger products are taken in limbs. A time to live is printed by '%d' (tostring would
+// lose digits, '%.0f' is slow), which is a C long, so the server must be one of 64 bits.
 //
 // Speed. Of a call's time Redis itself takes two thirds (the three commands), and each string or table made in Lua 0.1
-// us or more. So questions and answers are packed doubles (words.hpp), not tables and digits; limits are gone through
-// backwards, so that the first one, mostly the only one, is still in local variables at the end; a time of this age is
-// read by tonumber, and only what is none by a pattern, which is strict.
+// us or more. So questions, answers (words.hpp) and states are packed doubles, not tables and digits; limits are gone
+// through backwards, so that the first one, mostly the only one, is still in local variables at the end; and there is no
+// function that each call would have to make.
 
 #include <penstock/redis/sha1.hpp>
 
@@ -33,7 +33,7 @@ inline constexpr std::string_view script =
 local call, format, pack, numbers, KEYS, ARGV = redis.call, string.format, struct.pack, struct.unpack, KEYS, ARGV
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local verb, limits, admitted = ARGV[1], #KEYS, true
+local verb, limits, admitted, most = ARGV[1], #KEYS, true, 9007199254740992 -- 2^53: below it every whole number is exact
 local at = verb == 'r' and ARGV[limits + 2] and ARGV[limits + 2] + 0 or now
 -- What a limit found (two numbers, or four), and what is to become of its key: `value` until `us` from now; nil: nothing;
 -- false: the key goes. Of a log: forget the oldest logs[key][1], then append logs[key][2] times the value. `back`: it saw
@@ -56,19 +56,21 @@ for i = limits, 1, -1 do
   local kind, a, b, c, d, den = numbers('<dddddd', ARGV[i + 1])
 
   if kind < 3 then
-    -- 1: bucket, meter; 2: queue. 'u', 'u n', a queue 'u n promised': all has drained at u + n/den; the last promise was
-    -- made at promised. Told: the cost and the full size, as times, and what these have over whole ones, in den-ths.
+    -- 1: bucket, meter; 2: queue. u, n, of a queue promised: all has drained at u + n/den; the last promise was made at
+    -- promised. A u of this age alone is kept in digits, which Redis keeps as an integer: a third less memory. Told: the
+    -- cost and the full size, as times, and what these have over whole ones, in den-ths.
     local cu, fu, cn, fn = a, b, c, d
-    local state, u, n, promised = call('GET', key), 0, 0, nil
+    local state, u, n, promised = call('GET', key), 0, 0, 0
     if state then
-      u = tonumber(state)
-      if not u then
-        u, n, promised = string.match(state, '^(%d+) (%d+) ?(%d*)$')
-        if not u then error('BADSTATE ' .. key) end
-        u, n, promised = u + 0, n + 0, promised ~= '' and promised + 0
-      elseif not (u >= 1e15 and u < 1e16) then -- not of this age; or tonumber took something else for a number
-        u = (string.match(state, '^%d+$') or error('BADSTATE ' .. key)) + 0
+      local size = #state
+      if size == 24 then
+        u, n, promised = numbers('<ddd', state)
+      else
+        u = size == 16 and tonumber(state)
+        if not u and size == 16 then u, n = numbers('<dd', state) end
       end
+      if not (u and u >= 0 and u < most and n >= 0 and n < most and promised >= 0 and promised < most
+        and u % 1 + n % 1 + promised % 1 == 0) then error('BADSTATE ' .. key) end
       if n >= den then u, n = u + 1, 0 end -- another configuration's denominator: to the strict side
     end
     local wu, wn, made -- to be written
@@ -104,25 +106,23 @@ for i = limits, 1, -1 do
       x, y = u, n
     end
     if wu then
-      us = wu - now
       if kind == 2 then
-        value = format('%d %d %d', wu, wn, made)
-      elseif wn == 0 then
+        value = pack('<ddd', wu, wn, made)
+      elseif wn == 0 and wu >= 1e15 then
         value = format('%d', wu)
       else
-        value = format('%d %d', wu, wn)
+        value = pack('<dd', wu, wn)
       end
-      if wn > 0 then us = us + 1 end
+      us = wn > 0 and wu - now + 1 or wu - now
     end
 
   elseif kind == 3 then
-    -- Fixed window. 'end count'. Told: the cost, the limit, the width, aligned (0 or 1).
+    -- Fixed window. End, count. Told: the cost, the limit, the width, aligned (0 or 1).
     local cost, limit, width = a, b, c
     local state, over, count, changed = call('GET', key), 0, 0, false
     if state then
-      over, count = string.match(state, '^(%d+) (%d+)$')
-      if not over then error('BADSTATE ' .. key) end
-      over, count = over + 0, count + 0
+      if #state == 16 then over, count = numbers('<dd', state) else over = -1 end
+      if not (over >= 0 and count >= 0 and over + count < most and over % 1 + count % 1 == 0) then error('BADSTATE ' .. key) end
     end
     if verb == 'r' then
       if count > 0 and at < over and at >= over - width then
@@ -148,17 +148,17 @@ for i = limits, 1, -1 do
     end
     if changed then
       -- Aligned windows end together; their keys need not: up to a tenth longer, by the time of writing.
-      value, us = format('%d %d', over, count), over - now + (width - width % 10000) / 10000 * (now % 1000)
+      value, us = pack('<dd', over, count), over - now + (width - width % 10000) / 10000 * (now % 1000)
     end
 
   elseif kind == 4 then
-    -- Sliding counter. 'end previous current'. Told: the cost, the limit, the width.
+    -- Sliding counter. End, previous, current. Told: the cost, the limit, the width.
     local cost, limit, width = a, b, c
     local state, over, previous, current, changed = call('GET', key), 0, 0, 0, false
     if state then
-      over, previous, current = string.match(state, '^(%d+) (%d+) (%d+)$')
-      if not over then error('BADSTATE ' .. key) end
-      over, previous, current = over + 0, previous + 0, current + 0
+      if #state == 24 then over, previous, current = numbers('<ddd', state) else over = -1 end
+      if not (over >= 0 and previous >= 0 and current >= 0 and over + previous + current < most
+        and over % 1 + previous % 1 + current % 1 == 0) then error('BADSTATE ' .. key) end
     end
     if verb == 'r' then
       if at < over and at >= over - 2 * width then
@@ -194,17 +194,21 @@ for i = limits, 1, -1 do
       end
     end
     if changed then
-      value, us = format('%d %d %d', over, previous, current), over - now + (current > 0 and width or 0)
+      value, us = pack('<ddd', over, previous, current), over - now + (current > 0 and width or 0)
     end
 
   else
     -- Sliding log. A list of instants, one for each unit, oldest first. Told: the cost, the limit, the width.
     local cost, limit, width = a, b, c
     if verb == 'r' then
-      value, logs = format('%d', at), logs or {}
+      value, logs = pack('<d', at), logs or {}
       logs[key] = {-1, cost}
     else
-      local function entry(k) return (string.match(call('LINDEX', key, k), '^%d+$') or error('BADSTATE ' .. key)) + 0 end -- from 0
+      local function entry(k) -- from 0
+        local held = call('LINDEX', key, k)
+        local t = #held == 8 and numbers('<d', held) or -1
+        return t >= 0 and t < most and t % 1 == 0 and t or error('BADSTATE ' .. key)
+      end
       local length, expired, t, oldest, newest, add = call('LLEN', key), 0, now, now, now, 0
       local used = length
       if length > 0 then
@@ -240,7 +244,7 @@ for i = limits, 1, -1 do
         end
         if back then expired, add = length, limit + add end
         if add > 0 then
-          value, us, logs = format('%d', t), t + width - now, logs or {}
+          value, us, logs = pack('<d', t), t + width - now, logs or {}
           logs[key] = {expired, add}
         end
       end
@@ -264,7 +268,7 @@ while verb ~= 'p' do
       local ms = (us + 1999 - (us + 999) % 1000) / 1000
       ms = format('%d', ms < 1 and 1 or ms)
       if not log then
-        call('SET', key, value, 'PX', ms)
+        call('PSETEX', key, ms, value)
       else
         local drop, add = log[1], log[2]
         if drop > 0 then call('LTRIM', key, drop, -1) end
