@@ -2,6 +2,7 @@
 // How a property is checked: the same cases in every run, and what RapidCheck says of a failure told by Catch2.
 
 #include "support/catch.hpp"
+#include "support/slow.hpp"
 
 #include <rapidcheck.h>
 
@@ -13,9 +14,9 @@
 
 namespace property {
 
-/// PENSTOCK_HEAVY=20 tries 20 times as many cases; RC_PARAMS="seed=..." others.
+/// A tenth of the cases where they are slow. PENSTOCK_HEAVY=20 tries 20 times as many; RC_PARAMS="seed=..." others.
 inline rc::detail::TestParams params() {
-  constexpr int usual = 500;
+  constexpr int usual = support::slow ? 50 : 500;
   rc::detail::Configuration defaults;
   defaults.testParams.seed = 2'026;
   defaults.testParams.maxSuccess = usual;
