@@ -18,6 +18,7 @@
 #include "oracle/sliding_counter.hpp"
 #include "oracle/sliding_log.hpp"
 #include "oracle/token_bucket.hpp"
+#include "support/shape.hpp"
 #include "support/slow.hpp"
 
 #include <algorithm>
@@ -65,15 +66,7 @@ inline std::size_t steps(std::size_t usual) {
 
 // ---- the rows -------------------------------------------------------------------------------------------------------
 
-/// `count` units come back in `period`, and at most `size` are there at once. (To windows and logs `count` is all.)
-struct shape {
-  units count;
-  nanoseconds period;
-  units size;
-};
-inline std::ostream& operator<<(std::ostream& to, shape const& s) {
-  return to << s.count << " per " << s.period.count() << " ns, at most " << s.size;
-}
+using support::shape;
 
 /// Of every kind: a bare tick, nanoseconds, a rate that must be rounded, windows shorter and longer than a minute.
 inline std::vector<shape> shapes() {

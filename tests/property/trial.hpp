@@ -6,6 +6,8 @@
 #include <penstock/decision.hpp>
 #include <penstock/rate.hpp>
 
+#include "support/shape.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -21,12 +23,7 @@ using penstock::verdict;
 using std::chrono::nanoseconds;
 using units = std::uint64_t;
 
-/// `count` units come back in `period`, and at most `size` are there at once. (To windows and logs `count` is all.)
-struct shape {
-  units count = 1;
-  nanoseconds period{1};
-  units size = 1;
-};
+using support::shape;
 
 /// What is fixed about a limiter once it is made.
 struct facts {

@@ -19,8 +19,6 @@ namespace property {
 
 namespace {
 
-conformance::shape same(shape const& s) { return {s.count, s.period, s.size}; }
-
 constexpr nanoseconds earliest = penstock::earliest.time_since_epoch(), latest = penstock::latest.time_since_epoch();
 
 /// Arrival times are words of 1/M ns from the origin, which reach 2^62 back and 2^63 ahead; windows tell all readings
@@ -59,7 +57,7 @@ class limiter_trial final : public trial {
       : limiter_(made(s, start)),
         algorithm_(limiter_.algorithm()),
         model_(Row::model_of(algorithm_)),
-        bound_(Row::bound_of(same(s), algorithm_)) {
+        bound_(Row::bound_of(s, algorithm_)) {
     known_ = {.size = Row::size(algorithm_), .full = Row::full(algorithm_), .lag = Row::longest_lag(algorithm_)};
     tell_range(known_, start, units_of(algorithm_));
     if constexpr (requires { algorithm_.true_rate(); })
@@ -69,37 +67,22 @@ class limiter_trial final : public trial {
   }
 
   decision allow(nanoseconds at, units c) override {
-    if constexpr (keyed)
-      return limiter_.allow_at(on(at), key, penstock::cost{c});
-    else
-      return limiter_.allow_at(on(at), penstock::cost{c});
+    return with_key([&](auto... k) { return limiter_.allow_at(on(at), k..., penstock::cost{c}); });
   }
   decision peek(nanoseconds at, units c) const override {
-    if constexpr (keyed)
-      return limiter_.peek_at(on(at), key, penstock::cost{c});
-    else
-      return limiter_.peek_at(on(at), penstock::cost{c});
+    return with_key([&](auto... k) { return limiter_.peek_at(on(at), k..., penstock::cost{c}); });
   }
   void charge(nanoseconds at, units c) override {
     model_.charge(at.count(), c);
-    if constexpr (keyed)
-      limiter_.charge_at(on(at), key, penstock::cost{c});
-    else
-      limiter_.charge_at(on(at), penstock::cost{c});
+    with_key([&](auto... k) { limiter_.charge_at(on(at), k..., penstock::cost{c}); });
   }
   void refund(nanoseconds charged_at, units c) override {
     model_.refund(charged_at.count(), c);
-    if constexpr (keyed)
-      limiter_.refund_at(on(charged_at), key, penstock::cost{c});
-    else
-      limiter_.refund_at(on(charged_at), penstock::cost{c});
+    with_key([&](auto... k) { limiter_.refund_at(on(charged_at), k..., penstock::cost{c}); });
   }
   void forget() override {
     model_.forget();
-    if constexpr (keyed)
-      limiter_.forget(key);
-    else
-      limiter_.forget();
+    with_key([&](auto... k) { limiter_.forget(k...); });
   }
 
   decision model_allows(nanoseconds at, units c) override {
@@ -114,13 +97,19 @@ class limiter_trial final : public trial {
   facts const& known() const override { return known_; }
 
  private:
-  static constexpr int key = 7;
+  /// The one key there is, if the limiter has keys.
+  static auto with_key(auto call) {
+    if constexpr (keyed)
+      return call(7);
+    else
+      return call();
+  }
   static penstock::manual_clock::time_point on(nanoseconds t) { return penstock::manual_clock::time_point{t}; }
   static limiter made(shape const& s, nanoseconds start) {  // in place: a limiter does not move
     if constexpr (keyed)
-      return limiter(Row::config(same(s)), {.max_keys = 8}, penstock::manual_clock(start));
+      return limiter(Row::config(s), {.max_keys = 8}, penstock::manual_clock(start));
     else
-      return limiter(Row::config(same(s)), penstock::manual_clock(start));
+      return limiter(Row::config(s), penstock::manual_clock(start));
   }
 
   limiter limiter_;
@@ -187,7 +176,7 @@ template <class Row>
 std::string declared(shape const& s, bool keyed, std::string_view variable) {
   using A = typename Row::algorithm;
   return "limiter<" + type_of(std::type_identity<A>{}) + ", " + (keyed ? "int" : "no_key") + ", manual_clock> " +
-         std::string(variable) + "(" + text_of(Row::config(same(s)), std::type_identity<A>{}) +
+         std::string(variable) + "(" + text_of(Row::config(s), std::type_identity<A>{}) +
          (keyed ? ", {.max_keys = 8}" : "") + ", clock);";
 }
 
