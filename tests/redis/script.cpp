@@ -97,6 +97,11 @@ std::vector<std::string> no_states_of(std::size_t size) {
                                "1e15",
                                "180000000000000",
                                "1800000000000000 1",
+                               "0000000000000001",
+                               "              -0",
+                               "0x00038D7EA4C680",
+                               "1.0e15          ",
+                               std::string("1800000000000\0\0\0", 16),
                                std::string(8 * size, 'x'),
                                packed(std::vector<double>(size, now)) + "x",
                                packed(std::vector<double>(size + 2, now))};
@@ -165,12 +170,29 @@ TEST_CASE("a refusal writes nothing and renews no expiry") {
 }
 
 TEST_CASE("what is no state is not read as one, and stays") {
-  refuses_to_read<algorithm::token_bucket>({.refill = "5/h"_rate, .burst = 5}, 2);
-  refuses_to_read<algorithm::leaky_meter>({.drain = "7/h"_rate, .capacity = 5}, 2);
+  refuses_to_read<algorithm::token_bucket>({.refill = "5/h"_rate, .burst = 5}, 3);
+  refuses_to_read<algorithm::leaky_meter>({.drain = "7/h"_rate, .capacity = 5}, 3);
   refuses_to_read<algorithm::leaky_queue>({.drain = "5/h"_rate, .capacity = 5}, 3);
   refuses_to_read<algorithm::fixed_window>({.limit = "5/h"_rate}, 2);
   refuses_to_read<algorithm::sliding_counter>({.limit = "5/h"_rate}, 3);
   refuses_to_read<algorithm::sliding_log>({.limit = "5/h"_rate}, 1);
+}
+
+TEST_CASE("packed numbers are read as such, also where their first bytes look like digits") {
+  std::string const id = test::fresh_id("digits"), key = redis::key_of("k", id);
+  redis::token_bucket<std::string> limited(shared_pool(), id, {.refill = "7/30 d"_rate, .burst = 1},
+                                           redis::fail_closed{1h}, patient);
+  auto const now = std::chrono::duration<double, std::micro>(std::chrono::system_clock::now().time_since_epoch());
+  for (std::uint64_t const first_bytes : {0x0030U, 0x0034U, 0x0038U, 0x0020U, 0x3030U, 0x3130U}) {
+    double const soon = now.count() + 3600e6;
+    double const drained = std::bit_cast<double>((std::bit_cast<std::uint64_t>(soon) & ~0xffffULL) | first_bytes);
+    REQUIRE(drained == std::floor(drained));
+    say(shared_pool(), {"SET", key, packed({drained, 1, 0})});
+    auto const answer = limited.allow("k");
+    CHECK_FALSE(answer.error);
+    CHECK(answer.outcome == verdict::limited);
+  }
+  limited.forget("k");
 }
 
 TEST_CASE("every write sets an expiry: as long as the state means something, and little longer") {

@@ -56,20 +56,18 @@ for i = limits, 1, -1 do
   local kind, a, b, c, d, den = numbers('<dddddd', ARGV[i + 1])
 
   if kind < 3 then
-    -- 1: bucket, meter; 2: queue. u, n, of a queue promised: all has drained at u + n/den; the last promise was made at
-    -- promised. A u of this age alone is kept in digits, which Redis keeps as an integer: a third less memory. Told: the
-    -- cost and the full size, as times, and what these have over whole ones, in den-ths.
+    -- 1: bucket, meter; 2: queue. u, n, promised: all has drained at u + n/den; a queue's last promise was made at promised.
+    -- A u of this age alone is kept in its 16 digits, which Redis keeps as an integer: a third less memory. Told: the cost
+    -- and the full size, as times, and what these have over whole ones, in den-ths.
     local cu, fu, cn, fn = a, b, c, d
     local state, u, n, promised = call('GET', key), 0, 0, 0
     if state then
-      local size = #state
-      if size == 24 then
+      if #state == 24 then
         u, n, promised = numbers('<ddd', state)
       else
-        u = size == 16 and tonumber(state)
-        if not u and size == 16 then u, n = numbers('<dd', state) end
+        u = #state == 16 and string.find(state, '^[1-9]%d+$') and tonumber(state) or -1
       end
-      if not (u and u >= 0 and u < most and n >= 0 and n < most and promised >= 0 and promised < most
+      if not (u >= 0 and u < most and n >= 0 and n < most and promised >= 0 and promised < most
         and u % 1 + n % 1 + promised % 1 == 0) then error('BADSTATE ' .. key) end
       if n >= den then u, n = u + 1, 0 end -- another configuration's denominator: to the strict side
     end
@@ -106,13 +104,7 @@ for i = limits, 1, -1 do
       x, y = u, n
     end
     if wu then
-      if kind == 2 then
-        value = pack('<ddd', wu, wn, made)
-      elseif wn == 0 and wu >= 1e15 then
-        value = format('%d', wu)
-      else
-        value = pack('<dd', wu, wn)
-      end
+      value = kind == 1 and wn == 0 and wu >= 1e15 and format('%d', wu) or pack('<ddd', wu, wn, made)
       us = wn > 0 and wu - now + 1 or wu - now
     end
 
