@@ -101,7 +101,7 @@ constexpr void make_own(A const& algorithm, typename A::state& s, instant now) {
   if constexpr (requires { algorithm.make_own(s, now); }) algorithm.make_own(s, now);
 }
 
-/// What undoes a charge: an instant, or several.
+/// What undoes a charge exactly: its instant, or what else the algorithm needs to know the charge again.
 template <class A>
 struct receipt_type {
   using type = instant;
@@ -114,10 +114,11 @@ struct receipt_type<A> {
 template <class A>
 using receipt_of = typename receipt_type<A>::type;
 
+/// Of c units that are charged to s at this reading.
 template <limiting_algorithm A>
-constexpr receipt_of<A> receipt(A const& algorithm, typename A::state const& s, instant now) {
-  if constexpr (requires { algorithm.charged_at(s, now); })
-    return algorithm.charged_at(s, now);
+constexpr receipt_of<A> receipt(A const& algorithm, typename A::state const& s, instant now, [[maybe_unused]] cost c) {
+  if constexpr (requires { algorithm.charged_at(s, now, c); })
+    return algorithm.charged_at(s, now, c);
   else
     return now;
 }

@@ -80,10 +80,10 @@ class [[nodiscard("a lease that is dropped gives its units back")]] lease {
   lease(L& limiter, cost c, time_point now, std::chrono::nanoseconds valid_for, Take take)
       : limiter_(&limiter), ticket_(take(now)), reserved_(c), deadline_(time_point::max()) {
     if (!ticket_) limiter_ = nullptr;
-    auto const ticks = std::chrono::duration_cast<typename time_point::duration>(valid_for);
-    bool const endless =
-        valid_for == std::chrono::nanoseconds::max() || (now > time_point{} && ticks >= time_point::max() - now);
-    if (!endless) deadline_ = now + ticks;
+    using seconds = std::chrono::duration<double>;  // a clock's ticks may be finer or coarser than what they count to
+    seconds const left = seconds(time_point::max().time_since_epoch()) - seconds(now.time_since_epoch());
+    if (valid_for != std::chrono::nanoseconds::max() && seconds(valid_for) < left)
+      deadline_ = now + std::chrono::duration_cast<typename time_point::duration>(valid_for);
   }
 
   static typename L::ticket none() {

@@ -70,7 +70,7 @@ template <class Ask>
 struct remembering : Ask {
   template <class A>
   taken<A> describe(A const& a, auto const& s, instant now, cost c, bool admitted) const {
-    return {Ask::describe(a, s, now, c, admitted), receipt(a, s, now)};
+    return {Ask::describe(a, s, now, c, admitted), receipt(a, s, now, c)};
   }
 };
 
@@ -161,7 +161,7 @@ class limiter_core {
     });
   }
 
-  /// charged_at: an instant, or the receipt of a ticket.
+  /// charged_at: an instant, or the receipt of a ticket, and the plan under which that was charged.
   void give_back(plan<A> const& p, auto const& charged_at, place const& at, cost c) {
     store_.amend(p.algorithm, at, [&](state& s) {
       p.algorithm.refund(s, charged_at, c);
@@ -170,10 +170,13 @@ class limiter_core {
   }
 
   void forget(plan<A> const& p, place const& at) {
-    store_.amend(p.algorithm, at, [](state& s) {
-      s = state{};
-      return true;
-    });
+    if constexpr (requires { store_.forget(at); })
+      store_.forget(at);
+    else
+      store_.amend(p.algorithm, at, [](state& s) {
+        s = state{};
+        return true;
+      });
   }
 
   /// Calls use(i, place of i) for i from 0 to count - 1, while the memory of the next ones is on its way.

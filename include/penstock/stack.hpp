@@ -227,30 +227,60 @@ class layer_stack {
     return d;
   }
 
+  using tickets = std::tuple<std::optional<typename Layers::limiter_type::ticket>...>;
+
+  /// Gives back what was taken, the last layer first, unless it is dismissed: also when a layer throws.
+  struct rollback {
+    layer_stack& stack;
+    tickets& taken;
+    bool dismissed = false;
+    ~rollback() {
+      if (dismissed) return;
+      each([&]<std::size_t J>() {
+        constexpr std::size_t I = count - 1 - J;
+        if (auto& t = std::get<I>(taken); t && t->answer) stack.at<I>().limiter().undo(std::move(*t));
+      });
+    }
+  };
+
   decision_type decide(auto const& q) {
     decision_type d = ask(q);
-    if (!d) return d;
-    std::tuple<std::optional<typename Layers::limiter_type::ticket>...> tickets;
-    bool overtaken = false;
-    each([&]<std::size_t I>() {
-      if (overtaken) return;
-      q.template with_key<I>([&](auto const& key) {
-        auto const& ticket = std::get<I>(tickets).emplace(at<I>().limiter().take(std::get<I>(q.now), key, q.costs[I]));
-        d.reports_[I].skipped = false;
-        d.reports_[I].decision = ticket.answer;
-        overtaken = d.reports_[I].refuses();
-      });
-    });
-    if (overtaken) {
-      each([&]<std::size_t J>() {
-        constexpr std::size_t I = count - 1 - J;  // the last one first
-        if (auto& ticket = std::get<I>(tickets); ticket && ticket->answer) at<I>().limiter().undo(std::move(*ticket));
-      });
-      return nothing_charged(std::move(d), q);
+    if (!d) {
+      note_refusals(d, q);
+      return d;
     }
-    if constexpr (decision_type::holds_permits) d.permits_ = std::move(tickets);
+    tickets taken;
+    bool overtaken = false;
+    {
+      rollback back{*this, taken};
+      each([&]<std::size_t I>() {
+        if (overtaken) return;
+        q.template with_key<I>([&](auto const& key) {
+          auto const& t = std::get<I>(taken).emplace(at<I>().limiter().take(std::get<I>(q.now), key, q.costs[I]));
+          d.reports_[I].skipped = false;
+          d.reports_[I].decision = t.answer;
+          overtaken = d.reports_[I].refuses();
+        });
+      });
+      back.dismissed = !overtaken;
+    }
+    if (overtaken) return nothing_charged(std::move(d), q);
+    if constexpr (decision_type::holds_permits) d.permits_ = std::move(taken);
     d.conclude();
     return d;
+  }
+
+  /// A refusal may have to be noted: a clock that was set back, the cap of a new configuration (limiter.hpp). That a
+  /// peek cannot do, so layers that refuse are asked in earnest too. One that admits after all is let be.
+  void note_refusals(decision_type const& d, auto const& q) {
+    each([&]<std::size_t I>() {
+      if constexpr (!remote<I>)
+        if (d.reports_[I].decision.outcome == verdict::limited)
+          q.template with_key<I>([&](auto const& key) {
+            auto t = at<I>().limiter().take(std::get<I>(q.now), key, q.costs[I]);
+            if (t.answer) at<I>().limiter().undo(std::move(t));
+          });
+    });
   }
 
   std::tuple<Layers...> layers_;

@@ -74,6 +74,7 @@ struct any_look {
 ///   attempt(place, step)         optional: change tried once, for a held key that nobody disturbs; says what it saw
 ///   insist(a, place, now, step)  the same as change, but always finds room
 ///   amend(a, place, step)        runs step on the key's state if the key is held; step may lower the state
+///   forget(place)                optional: lets the key go; without it, amend makes its state a value-initialised one
 ///   look(a, place, now, see)     runs see(state const&) on what change would run its step on; returns likewise
 ///   stats(a, now)                walks all keys: for dashboards, not for the hot path
 template <class S, class A>

@@ -182,6 +182,7 @@ class tiered {
     friend tiered;
     place at_{};
     detail::receipt_of<rule> charged_at_{};
+    detail::plan<rule> const* under_ = nullptr;
     cost units_{0};
     Tier plan_{};
   };
@@ -194,7 +195,7 @@ class tiered {
   }
   void undo(ticket&& t) { give_back(t, t.units_); }
   void give_back(ticket const& t, cost c) {
-    if (t) core_.give_back(rule_for(t.plan_), t.charged_at_, t.at_, c.units < t.units_.units ? c : t.units_);
+    if (t && t.under_ != nullptr) core_.give_back(*t.under_, t.charged_at_, t.at_, std::min(c, t.units_));
   }
   void charge_more(time_point now, ticket const& t, cost c) {
     if (configured(t.plan_)) core_.settle(rule_for(t.plan_), to_instant(now), t.at_, c);
@@ -222,7 +223,8 @@ class tiered {
       t.answer = not_configured();
       return t;
     }
-    auto const taken = core_.take(rule_for(k.plan), to_instant(now), t.at_, c, detail::remembering<Ask>{ask});
+    t.under_ = &rule_for(k.plan);
+    auto const taken = core_.take(*t.under_, to_instant(now), t.at_, c, detail::remembering<Ask>{ask});
     t.answer = taken.answer;
     t.charged_at_ = taken.charged_at;
     return t;

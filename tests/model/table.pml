@@ -182,14 +182,12 @@ inline enter() {
     held = (slot != NONE);
     crowded = false;
     if
-    :: held && word[slot] != 0 -> seen = word[slot]; start = seen
+    :: held -> seen = word[slot]; start = seen
     :: else ->
       raised = floor;
       start = (is_fresh(floor, n) -> 0 : floor);
-      if
-      :: held -> seen = 0; held = false  // its own, forgotten
-      :: else -> seen = word[0]; slot = (is_fresh(seen, n) -> 0 : NONE)
-      fi
+      seen = word[0];
+      slot = (is_fresh(seen, n) -> 0 : NONE)
     fi
   };
   if
@@ -233,7 +231,10 @@ inline write() {
         oracle_amends()
       :: ok && !amends -> oracle_admits()
       :: else -> wrote = false
-      fi;
+      fi
+    };
+    atomic {
+      tag[slot] = (ok && forgets -> 0 : tag[slot]);
       UNLOCK
     }
   :: else

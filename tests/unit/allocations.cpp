@@ -7,9 +7,11 @@
 namespace {
 
 thread_local allocations counted;
+thread_local std::size_t left = all_succeed;
 
 // The size stands in front of what is handed out, in as many bytes as keep the alignment.
 void* take_or_null(std::size_t size, std::size_t alignment) noexcept {
+  if (left != all_succeed && left-- == 0) return left = all_succeed, nullptr;
   std::size_t const front = alignment < alignof(std::max_align_t) ? alignof(std::max_align_t) : alignment;
   std::size_t const all = (front + size + front - 1) / front * front;
   auto* const raw = static_cast<std::byte*>(std::aligned_alloc(front, all));
@@ -36,6 +38,7 @@ void give_back(void* at, std::size_t alignment) noexcept {
 }  // namespace
 
 allocations allocations_so_far() noexcept { return counted; }
+std::size_t& allocations_left() noexcept { return left; }
 
 // All forms are replaced: a sanitizer brings its own of those that are not, and the two kinds must not meet.
 void* operator new(std::size_t size) { return take(size, 1); }

@@ -73,8 +73,25 @@ class all_of {
   constexpr bool admits(state const& s, instant now, cost c) const noexcept {
     return every([&](auto const& rule, auto const& of_rule) { return rule.admits(of_rule, now, c); }, s);
   }
-  constexpr void charge(state& s, instant now, cost c) const {
-    each([&](auto const& rule, auto& of_rule) { rule.charge(of_rule, now, c); }, s);
+  /// Throws as its rules do, the state unchanged: a rule that may throw is charged before those that may not, several
+  /// on a copy.
+  constexpr void charge(state& s, instant now, cost c) const noexcept(throwing == 0) {
+    if constexpr (throwing > 1) {
+      state charged = s;
+      each([&](auto const& rule, auto& of_rule) { rule.charge(of_rule, now, c); }, charged);
+      s = std::move(charged);
+    } else {
+      each(
+          [&]<class R>(R const& rule, auto& of_rule) {
+            if constexpr (may_throw<R>) rule.charge(of_rule, now, c);
+          },
+          s);
+      each(
+          [&]<class R>(R const& rule, auto& of_rule) {
+            if constexpr (!may_throw<R>) rule.charge(of_rule, now, c);
+          },
+          s);
+    }
   }
   constexpr void refund(state& s, instant charged_at, cost c) const {
     each([&](auto const& rule, auto& of_rule) { rule.refund(of_rule, charged_at, c); }, s);
@@ -86,10 +103,10 @@ class all_of {
     }(indices{});
   }
   /// The instants under which a charge at this reading is kept, rule by rule.
-  constexpr receipt charged_at(state const& s, instant now) const {
+  constexpr receipt charged_at(state const& s, instant now, cost c) const {
     receipt r;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((detail::part<I>(r) = detail::receipt(std::get<I>(rules_), detail::part<I>(s), now)), ...);
+      ((detail::part<I>(r) = detail::receipt(std::get<I>(rules_), detail::part<I>(s), now, c)), ...);
     }(indices{});
     return r;
   }
@@ -138,6 +155,10 @@ class all_of {
   }
   constexpr bool is_fresh(state const& s, instant now) const noexcept {
     return every([&](auto const& rule, auto const& of_rule) { return detail::is_fresh(rule, of_rule, now); }, s);
+  }
+  /// Only when every rule's part may go: what one rule has forgotten may bind another.
+  constexpr bool is_forgettable(state const& s, instant now) const {
+    return every([&](auto const& rule, auto const& of_rule) { return detail::is_forgettable(rule, of_rule, now); }, s);
   }
   constexpr state join(state const& a, state const& b) const {
     state joined;
@@ -188,6 +209,12 @@ class all_of {
 
  private:
   constexpr explicit all_of(std::tuple<Rules...> rules) : rules_(std::move(rules)) {}
+
+  /// Can its charges throw? Those of states that own memory can.
+  template <class Rule>
+  static constexpr bool may_throw =
+      !noexcept(std::declval<Rule const&>().charge(std::declval<typename Rule::state&>(), instant{}, cost{}));
+  static constexpr int throwing = (may_throw<Rules> + ...);
 
   constexpr void each(auto const& visit, auto& s) const {
     [&]<std::size_t... I>(std::index_sequence<I...>) {

@@ -54,12 +54,18 @@ class fixed_window {
     s = {end(s, now), count + std::min(c.units, 2 * limit_ - std::min(2 * limit_, count))};
   }
 
-  /// A window refunds only what was charged inside it.
+  /// A window refunds only what was charged inside it. An instant tells whether it was while windows are of one length;
+  /// a receipt knows the very window, also after another configuration.
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
     std::int64_t const t = count_of(charged_at);
-    if (s.count == 0 || t >= s.end || t < s.end - window_) return;
-    s.count -= std::min(s.count, c.units);
-    if (s.count == 0) s = {};
+    if (t < s.end && t >= s.end - window_) take_from(s, c);
+  }
+  struct receipt {
+    instant at{};
+    std::int64_t end = std::numeric_limits<std::int64_t>::min();  ///< of its window
+  };
+  constexpr void refund(state& s, receipt const& charged, cost c) const noexcept {
+    if (s.end == charged.end) take_from(s, c);
   }
 
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
@@ -100,9 +106,10 @@ class fixed_window {
     if (starts_ == window_start::first_request && !over(s, now)) s.end = std::max(s.end, opened_end(now));
   }
 
-  /// The instant under which a charge at this reading is kept: a reading that lags counts in the stored window.
-  constexpr instant charged_at(state const& s, instant now) const noexcept {
-    return std::max(now, instant{duration{end(s, now) - window_}});
+  /// How a charge at this reading is kept: one that lags counts in the stored window.
+  constexpr receipt charged_at(state const& s, instant now, cost) const noexcept {
+    std::int64_t const kept_until = end(s, now);
+    return {std::max(now, instant{duration{kept_until - window_}}), kept_until};
   }
 
   /// Ends a window that another plan left when this one's would. (Its count stays: a key that goes up and down between
@@ -130,6 +137,11 @@ class fixed_window {
   friend constexpr bool operator==(fixed_window const&, fixed_window const&) = default;
 
  private:
+  static constexpr void take_from(state& s, cost c) noexcept {
+    s.count -= std::min(s.count, c.units);
+    if (s.count == 0) s = {};
+  }
+
   /// Saturates: a snapshot may say anything, and a clock may have been set from one end of time to the other.
   static constexpr state moved(state const& s, std::int64_t by) noexcept {
     using limits = std::numeric_limits<std::int64_t>;

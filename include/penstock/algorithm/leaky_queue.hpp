@@ -51,10 +51,21 @@ class leaky_queue : public arrival {
     word const n = word_at(now), next = charged(s.word, n, c);
     if (c.units != 0 && next != s.word) s = {next, n};
   }
+  /// Of promises made at one instant, an instant cannot tell which is meant: it gives back the last. A receipt can.
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
     word const n = word_at(charged_at);
-    if (c.units == 0 || s.promised != n) return;
-    s = {refunded(s.word, n, c), 0};  // the promise before it is not known, so it cannot be given back
+    if (c.units != 0 && s.promised == n) give_back(s, n, c);
+  }
+  struct receipt {
+    instant at{};
+    std::uint64_t word = 0;  ///< what the promise made of the state
+  };
+  constexpr void refund(state& s, receipt const& promise, cost c) const noexcept {
+    if (word const n = word_at(promise.at); c.units != 0 && s.promised == n && s.word == promise.word)
+      give_back(s, n, c);
+  }
+  constexpr receipt charged_at(state const& s, instant now, cost c) const noexcept {
+    return {now, charged(s.word, word_at(now), c)};
   }
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
     return describe(s, now, c, admits(s, now, c));
@@ -87,12 +98,12 @@ class leaky_queue : public arrival {
 
   /// Admitted if it may leave within max_delay; the queue is never longer than its capacity.
   constexpr bool admits_within(state const& s, instant now, duration max_delay, cost c) const noexcept {
-    return admits(s, now, c) && describe(s, now, c).delay <= max_delay;
+    return c.units == 0 || (admits(s, now, c) && describe(s, now, c).delay <= max_delay);
   }
   constexpr void reserve(state& s, instant now, cost c) const noexcept { charge(s, now, c); }
   constexpr decision describe_within(state const& s, instant now, duration max_delay, cost c) const noexcept {
     decision d = describe(s, now, c);
-    if ((d && d.delay <= max_delay) || d.outcome == verdict::never) return d;
+    if (c.units == 0 || (d && d.delay <= max_delay) || d.outcome == verdict::never) return d;
     duration const wait = d ? duration{} : d.retry_after;
     d = describe(s, now, cost{0});
     bool const ever = place(c) <= max_delay;
@@ -108,6 +119,10 @@ class leaky_queue : public arrival {
   constexpr state absolute(state const& s, instant now) const noexcept {
     return {arrival::absolute(s.word, word_at(now)), 0};
   }
+
+ private:
+  /// The promise before is not known, so it cannot be given back after this one.
+  constexpr void give_back(state& s, word n, cost c) const noexcept { s = {refunded(s.word, n, c), 0}; }
 };
 
 }  // namespace penstock::inline v0_1::algorithm

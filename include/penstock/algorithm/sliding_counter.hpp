@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -48,13 +49,22 @@ class sliding_counter {
         static_cast<std::uint32_t>(std::min(c.units, 2 * limit_ - std::min<std::uint64_t>(2 * limit_, s.current)));
   }
 
-  /// Charges of the current window and of the one before can be undone.
+  /// Charges of the current window and of the one before can be undone. An instant tells which while windows are of one
+  /// length; a receipt knows the very window, also after another configuration.
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
     std::int64_t const t = count_of(charged_at), start = s.end - window_;
     if (t >= s.end || detail::ahead_by(start, t) > width()) return;
-    std::uint32_t& count = t >= start ? s.current : s.previous;
-    count -= static_cast<std::uint32_t>(std::min<std::uint64_t>(count, c.units));
-    if (empty(s)) s = {};
+    take_from(s, t >= start ? s.current : s.previous, c);
+  }
+  struct receipt {
+    instant at{};
+    std::int64_t end = std::numeric_limits<std::int64_t>::min();  ///< of its window
+  };
+  constexpr void refund(state& s, receipt const& charged, cost c) const noexcept {
+    if (charged.end == s.end)
+      take_from(s, s.current, c);
+    else if (charged.end == s.end - window_)
+      take_from(s, s.previous, c);
   }
 
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
@@ -100,9 +110,10 @@ class sliding_counter {
     return true;
   }
 
-  /// The instant under which a charge at this reading is kept: a reading that lags counts in the stored window.
-  constexpr instant charged_at(state const& s, instant now) const noexcept {
-    return std::max(now, instant{duration{seen_at(s, now).end - window_}});
+  /// How a charge at this reading is kept: one that lags counts in the stored window.
+  constexpr receipt charged_at(state const& s, instant now, cost) const noexcept {
+    std::int64_t const kept_until = seen_at(s, now).end;
+    return {std::max(now, instant{duration{kept_until - window_}}), kept_until};
   }
 
   /// Ends a window that another plan left when this one's would. (Its counts stay: a key that goes up and down between
@@ -132,6 +143,10 @@ class sliding_counter {
  private:
   static constexpr std::int64_t count_of(instant t) noexcept {
     return std::clamp(t, earliest, latest).time_since_epoch().count();
+  }
+  static constexpr void take_from(state& s, std::uint32_t& count, cost c) noexcept {
+    count -= static_cast<std::uint32_t>(std::min<std::uint64_t>(count, c.units));
+    if (empty(s)) s = {};
   }
   static constexpr bool empty(state const& s) noexcept { return s.previous == 0 && s.current == 0; }
   constexpr std::uint64_t width() const noexcept { return static_cast<std::uint64_t>(window_); }

@@ -103,7 +103,7 @@ class sliding_log {
   }
 
   /// The instant under which a charge at this reading is kept.
-  constexpr instant charged_at(state const& s, instant now) const noexcept {
+  constexpr instant charged_at(state const& s, instant now, cost) const noexcept {
     return instant{duration{view(*this, s, now).now}};
   }
 

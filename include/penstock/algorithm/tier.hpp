@@ -47,7 +47,9 @@ class tier {
     plan_.refund(s.inner, charged_at, c);
   }
   constexpr void refund(state& s, receipt const& charged_at, cost c) const { plan_.refund(s.inner, charged_at, c); }
-  constexpr receipt charged_at(state const& s, instant now) const { return detail::receipt(plan_, seen(s, now), now); }
+  constexpr receipt charged_at(state const& s, instant now, cost c) const {
+    return detail::receipt(plan_, seen(s, now), now, c);
+  }
   constexpr void make_own(state& s, instant now) const { detail::make_own(plan_, s.inner, now); }
   constexpr decision describe(state const& s, instant now, cost c) const {
     return plan_.describe(seen(s, now), now, c);

@@ -64,13 +64,12 @@ class bounded_map {
     return {};
   }
 
+  /// A key whose units were all given back stays held: as a newcomer it would start from the floor.
   template <class Step>
-  void amend(A const& algorithm, fingerprint key, Step step) {
-    auto const held = states_.find(key);
-    if (held == states_.end()) return;
-    step(held->second);
-    if (algorithm.fresh_at(held->second) == algorithm.fresh_at(state{})) states_.erase(held);
+  void amend(fingerprint key, Step step) {
+    if (auto const held = states_.find(key); held != states_.end()) step(held->second);
   }
+  void forget(fingerprint key) { states_.erase(key); }
 
   template <class See>
   std::optional<no_room<typename A::state>> look(A const& algorithm, fingerprint key, instant now, See see) const {

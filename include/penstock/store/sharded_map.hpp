@@ -49,8 +49,11 @@ class sharded_map::of {
     at(key).with([&](auto& states) { return states.change(algorithm, key, now, step, true); });
   }
   template <class Step>
-  void amend(A const& algorithm, place key, Step step) {
-    at(key).with([&](auto& states) { states.amend(algorithm, key, step); });
+  void amend(A const&, place key, Step step) {
+    at(key).with([&](auto& states) { states.amend(key, step); });
+  }
+  void forget(place key) {
+    at(key).with([&](auto& states) { states.forget(key); });
   }
   template <class See>
   std::optional<no_room<typename A::state>> look(A const& algorithm, place key, instant now, See see) const {

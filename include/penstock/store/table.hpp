@@ -15,8 +15,9 @@
 // safe because a slot that is given away has been swapped to `busy` first, and its newcomer's word lies above the old
 // one (the old one was fresh, at or before now, or was joined), so an old word does not come back. Whatever lowers a
 // word (refund, forget, re-anchoring) takes the lock. Zero comes back, whenever a key is forgotten or wholly refunded:
-// it is left under the lock too. One coincidence remains: a thread that sleeps between its look at the tag and its
-// swap, while a refund and another key's taking the slot bring back, to the 1/M ns, the word it saw, charges that key.
+// it is left under the lock too. One coincidence remains: a thread
+// that sleeps between its look at the tag and its swap, while a refund and another key's taking the slot bring back, to
+// the 1/M ns, the word it saw, charges that key.
 
 #include <penstock/key.hpp>
 #include <penstock/store.hpp>
@@ -92,17 +93,11 @@ class table::of {
 
   template <class Step>
   void amend(A const&, place const& key, Step step) {
-    spot const p = layout_.find(key);
-    for (penstock::detail::backoff wait;; wait()) {
-      std::uint64_t const version = p.shard->lock.read_begin();
-      slot const held = find(p);
-      state const seen = held ? held.load() : state{};
-      if (!p.shard->lock.unchanged_since(version)) continue;
-      if (!held) return;
-      state next = seen;
-      if (!step(next)) return;
-      if (write(p, version, held, seen, next)) return;
-    }
+    lower(key, step, key.tag);
+  }
+  /// The tag goes too: else the key would still be held, and not start from the floor as newcomers do.
+  void forget(place const& key) {
+    lower(key, [](state& s) { return s = state{}, true; }, 0);
   }
 
   template <class See>
@@ -225,12 +220,14 @@ class table::of {
   entrance enter(A const& algorithm, spot const& p, instant now, when_full full) const {
     slot const held = find(p);
     state const kept = held ? held.load() : state{};
-    if (!penstock::detail::is_zero(kept)) return {.at = held, .seen = kept, .start = kept, .held = true};
+    // A slot never used, or of a key forgotten, has the tag zero: a key that has it too is a newcomer there.
+    if (held && (p.tag != 0 || !penstock::detail::is_zero(kept)))
+      return {.at = held, .seen = kept, .start = kept, .held = true};
     entrance e;
     state const floor = p.shard->floor.load();
     bool const bound = !penstock::detail::is_forgettable(algorithm, floor, now);
     if (bound) e.start = floor;
-    // Its own if it was forgotten; the first line while more than half of it is free; then the emptier one.
+    // The first line while more than half of it is free; then the emptier one. With the tag zero, where it is found.
     auto const first = held ? free_slots{1, held, kept} : free_in(algorithm, *p.left, now);
     auto const second = held || first.count > line::slots / 2 ? first : free_in(algorithm, *p.right, now);
     if (auto const& emptier = second.count > first.count ? second : first; emptier.count != 0) {
@@ -294,13 +291,27 @@ class table::of {
       state next = e.start;
       if (!step(next)) return {};  // a refusal writes nothing
       if (!e.held) penstock::detail::make_own(algorithm, next, now);
-      if (e.held ? write(p, version, e.at, e.seen, next) : bring_in(p, version, e, next)) return {};
+      if (e.held ? write(p, version, e.at, e.seen, next, p.tag) : bring_in(p, version, e, next)) return {};
     }
   }
 
-  /// Changes the state of a held key under the lock. False when something came between since `version`.
-  static bool write(spot const& p, std::uint64_t version, slot const& at, state const& seen,
-                    state const& next) noexcept {
+  template <class Step>
+  void lower(place const& key, Step step, std::uint64_t tag) {
+    spot const p = layout_.find(key);
+    for (penstock::detail::backoff wait;; wait()) {
+      std::uint64_t const version = p.shard->lock.read_begin();
+      slot const held = find(p);
+      state const seen = held ? held.load() : state{};
+      if (!p.shard->lock.unchanged_since(version)) continue;
+      if (!held) return;
+      state next = seen;
+      if (!step(next) || write(p, version, held, seen, next, tag)) return;
+    }
+  }
+
+  /// Changes the state and the tag of a held key under the lock. False when something came between since `version`.
+  static bool write(spot const& p, std::uint64_t version, slot const& at, state const& seen, state const& next,
+                    std::uint64_t tag) noexcept {
     if (!p.shard->lock.lock_at(version)) return false;
     bool written = true;
     if constexpr (one_word) {
@@ -309,6 +320,7 @@ class table::of {
     } else {
       at.words->store(next);
     }
+    if (written && tag != p.tag) at.tag->store(tag, std::memory_order_release);
     p.shard->lock.unlock();
     return written;
   }

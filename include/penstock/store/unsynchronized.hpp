@@ -32,9 +32,10 @@ class unsynchronized::of {
     states_.change(algorithm, key, now, step, true);
   }
   template <class Step>
-  void amend(A const& algorithm, place key, Step step) {
-    states_.amend(algorithm, key, step);
+  void amend(A const&, place key, Step step) {
+    states_.amend(key, step);
   }
+  void forget(place key) { states_.forget(key); }
   template <class See>
   std::optional<no_room<typename A::state>> look(A const& algorithm, place key, instant now, See see) const {
     return states_.look(algorithm, key, now, see);

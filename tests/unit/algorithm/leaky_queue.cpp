@@ -159,3 +159,24 @@ TEST_CASE("cost zero is promised nothing") {
   decision const d = limit.allow_at(on(0s), cost{0});
   CHECK(d == decision{.limit = 2, .remaining = 0, .reset_after = 2s, .next_after = 1s});
 }
+
+TEST_CASE("of promises made at one instant a ticket gives back its own, and only the last") {
+  manual_clock clock{1000s};
+  leaky_queue<no_key, manual_clock> limit({.drain = per_second(1), .capacity = 10}, clock);
+  auto first = limit.take(clock.now(), no_key{}, cost{3});
+  auto second = limit.take(clock.now(), no_key{}, cost{1});
+  limit.undo(std::move(first));
+  CHECK(delays(limit, 1000s, 1) == std::vector<nanoseconds>{5s});
+  limit.undo(std::move(second));  // no longer the last
+  CHECK(delays(limit, 1000s, 1) == std::vector<nanoseconds>{6s});
+  auto third = limit.take(clock.now(), no_key{}, cost{1});
+  limit.undo(std::move(third));
+  CHECK(delays(limit, 1000s, 1) == std::vector<nanoseconds>{7s});
+}
+
+TEST_CASE("cost 0 is admitted however short the patience") {
+  leaky_queue<no_key, manual_clock> line({.drain = per_second(1), .capacity = 10});
+  leaky_meter<no_key, manual_clock> meter({.drain = per_second(1), .capacity = 10});
+  CHECK(line.allow_within(-1ns, cost{0}));
+  CHECK(meter.allow_within(-1ns, cost{0}));
+}

@@ -2,6 +2,8 @@
 
 #include "subjects.hpp"
 
+#include <memory>
+
 using namespace composition;
 
 namespace {
@@ -249,4 +251,36 @@ TEST_CASE("a reading that lags does not cut what was charged since under the sam
     CHECK_FALSE(ask(20s, 1));  // the clock was set back: as before
     CHECK(ask(30s, 1));
   }
+}
+
+TEST_CASE("a ticket gives back what a unit was when it was taken, whatever is in force by then") {
+  manual_clock clock{1000s};
+  bucket<> limit({.refill = per_second(1), .burst = 100}, clock);
+  CHECK(limit.allow(cost{60}));
+  auto ticket = limit.take(clock.now(), no_key{}, cost{10});
+  limit.reconfigure({.refill = per(1, 10s), .burst = 10});
+  limit.undo(std::move(ticket));
+  CHECK(limit.peek(cost{0}).reset_after == 60s);
+  CHECK(limit.peek(cost{0}).remaining == 4);
+}
+
+TEST_CASE("a window gives back only its own units, also when windows have become longer") {
+  auto const check = [](auto limit, manual_clock& clock, auto longer) {
+    auto early = limit->take(clock.now(), no_key{}, cost{5});
+    clock.set(7210s);
+    CHECK(limit->allow(cost{8}));
+    limit->reconfigure(longer);
+    limit->undo(std::move(early));
+    CHECK(limit->peek(cost{0}).remaining == 2);
+  };
+  manual_clock clock{7080s};
+  for (auto const starts : {window_start::aligned, window_start::first_request}) {
+    clock.set(7080s);
+    check(std::make_unique<window<>>(algorithm::fixed_window::config{.limit = per(10, 60s), .starts = starts}, clock),
+          clock, algorithm::fixed_window::config{.limit = per(10, 3600s), .starts = starts});
+  }
+  clock.set(7030s);  // two windows before
+  check(
+      std::make_unique<sliding_counter<no_key, manual_clock>>(algorithm::sliding_counter::config{per(10, 60s)}, clock),
+      clock, algorithm::sliding_counter::config{per(10, 3600s)});
 }

@@ -600,3 +600,36 @@ TEST_CASE("a layer refers to its limiter, and takes no temporary") {
   static_assert(can_be_a_layer_by<bucket<std::string>&, std::string request::*> &&
                 !can_be_a_layer_by<bucket<std::string>, std::string request::*>);
 }
+
+TEST_CASE("a stack locks nobody out when the clock is set back, or the configuration changes") {
+  for_each_algorithm([]<class A>(std::type_identity<A>) {
+    manual_clock clock{1'000'000s};
+    by_name<A> limit({ten}, clock);
+    auto limits = stack(layer("only", limit, &request::user));
+    CHECK(limits.allow(request{}, cost{10}));
+    clock.set(1000s);
+    CHECK_FALSE(limits.allow(request{}));  // notes it
+    clock.advance(20s);                    // of law 6, all that it takes a counter to be fresh
+    CHECK(limits.allow(request{}, cost{10}));
+  });
+  manual_clock clock{1000s};
+  bucket<std::string> limit({.refill = per_hour(60), .burst = 60}, clock);
+  auto limits = stack(layer("only", limit, &request::user));
+  CHECK(limits.allow(request{}, cost{60}));
+  limit.reconfigure({.refill = per_second(1), .burst = 1});
+  CHECK(limits.allow(request{}).retry_after == 1s);
+  clock.advance(1s);
+  CHECK(limits.allow(request{}));
+
+  enum class plan { slow, fast };
+  tiered<token_bucket, plan, std::string, manual_clock> tiers(
+      {{plan::slow, {.refill = per_hour(60), .burst = 60}}, {plan::fast, {.refill = per_second(1), .burst = 1}}},
+      clock);
+  plan of_user = plan::slow;
+  auto by_plan = stack(layer("tiers", tiers, [&](request const& r) { return tiers.on(of_user, r.user); }));
+  CHECK(by_plan.allow(request{}, cost{60}));
+  of_user = plan::fast;
+  CHECK(by_plan.allow(request{}).retry_after == 1s);
+  clock.advance(1s);
+  CHECK(by_plan.allow(request{}));
+}

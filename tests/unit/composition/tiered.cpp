@@ -399,3 +399,15 @@ TEST_CASE("what a projection returns holds its key") {
   CHECK(limit.take(clock.now(), asked, cost{1}));
   CHECK(limit.peek(plan::free, std::tuple<int, int>{1, 2}, cost{0}).remaining == 99);
 }
+
+TEST_CASE("a window of one plan gives back nothing of another's") {
+  enum class plan { slow, fast };
+  manual_clock clock{7100s};
+  tiered<fixed_window, plan, int, manual_clock> limit({{plan::slow, {per_hour(10)}}, {plan::fast, {per_minute(10)}}},
+                                                      clock);
+  auto early = limit.take(clock.now(), limit.on(plan::slow, 1), cost{5});
+  clock.set(7210s);
+  CHECK(limit.allow(plan::fast, 1, cost{10}));
+  limit.undo(std::move(early));
+  CHECK(limit.peek(plan::fast, 1, cost{0}).remaining == 0);
+}

@@ -452,7 +452,28 @@ TEST_CASE("a key whose tag is zero, or that was forgotten, starts from the floor
   REQUIRE(table.touched_by(never_seen).shard == table.touched_by({1, 0}).shard);
   CHECK_FALSE(admits(never_seen, cost{2}));
   CHECK(admits(never_seen, cost{1}));
-  table.amend(meter, {last, 0}, [](auto& s) { return s = {}, true; });
+  table.forget({last, 0});
   CHECK_FALSE(admits({last, 0}, cost{2}));
   CHECK(admits({last, 0}, cost{1}));
+}
+
+TEST_CASE("a key that is given all its units back is still held, and no newcomer") {
+  for_each_keyed([]<class A, class Store>(std::type_identity<A>, std::type_identity<Store>, std::string const& name) {
+    INFO(name);
+    manual_clock clock{1000s};
+    limiter_by_id<A, Store> limit({per(2, 10h)}, {.max_keys = 64}, clock);
+    for (std::uint64_t key = 0; key < 100; ++key) (void)limit.allow(key);
+    clock.advance(30h);
+    auto const before = limit.stats().evictions;
+    for (std::uint64_t key = 1000; key < 1400 && limit.stats().evictions == before; ++key) (void)limit.allow(key);
+    REQUIRE(limit.stats().evictions > before);
+    int held = 0;
+    for (std::uint64_t key = 0; key < 100; ++key) {
+      if (!limit.peek(key, cost{2})) continue;  // a newcomer that starts from the floor
+      ++held;
+      limit.undo(limit.take(clock.now(), key, cost{1}));
+      CHECK(limit.peek(key, cost{2}));
+    }
+    CHECK(held > 0);
+  });
 }
