@@ -37,18 +37,50 @@ inline std::uint64_t checksum(std::span<std::byte const> bytes) {
 class snapshot_writer {
  public:
   void word(std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) bytes_.push_back(static_cast<std::byte>(value >> 8 * byte));
+    bytes_.resize(bytes_.size() + 8);
+    put(bytes_.size() - 8, value);
   }
   template <word_state State>
   void state(State const& s) {
-    for (std::uint64_t const w : std::bit_cast<std::array<std::uint64_t, word_count<State>>>(s)) word(w);
+    for (std::uint64_t const w : words_of(s)) word(w);
   }
   std::vector<std::byte> finish() && {
     word(checksum(bytes_));
     return std::move(bytes_);
   }
 
+  /// Writes into words that were left out; not beyond them.
+  class gap {
+   public:
+    template <word_state State>
+    void state(State const& s) {
+      for (std::uint64_t const w : words_of(s)) {
+        out_.put(at_, w);
+        at_ += 8;
+      }
+    }
+
+   private:
+    friend snapshot_writer;
+    gap(snapshot_writer& out, std::size_t at) : out_(out), at_(at) {}
+    snapshot_writer& out_;
+    std::size_t at_;
+  };
+  gap leave_out(std::size_t words) {
+    std::size_t const at = bytes_.size();
+    bytes_.resize(at + 8 * words);
+    return {*this, at};
+  }
+
  private:
+  template <word_state State>
+  static std::array<std::uint64_t, word_count<State>> words_of(State const& s) noexcept {
+    return std::bit_cast<std::array<std::uint64_t, word_count<State>>>(s);
+  }
+  void put(std::size_t at, std::uint64_t value) {
+    for (std::size_t byte = 0; byte < 8; ++byte) bytes_[at + byte] = static_cast<std::byte>(value >> 8 * byte);
+  }
+
   std::vector<std::byte> bytes_;
 };
 

@@ -133,13 +133,11 @@ class table::of {
         if (!penstock::detail::is_fresh(algorithm, held, now)) visit(fingerprint{tag, 0}, held);
   }
 
+  /// Floors stand before the entries, but are read after them: a key that is dropped meanwhile is in one or the other.
   void save(A const& algorithm, instant now, penstock::detail::snapshot_writer& out) const {
     out.word(layout_.shards());
     out.word(layout_.lines_in_shard());
-    for (std::size_t i = 0; i < layout_.shards(); ++i) {
-      auto const& shard = *layout_.head_at(i);
-      out.state(algorithm.relative(shard.lock.consistent([&] { return shard.floor.load(); }), now));
-    }
+    auto floors = out.leave_out(layout_.shards() * penstock::detail::word_count<state>);
     for (std::size_t i = 0; i < layout_.lines(); ++i)
       for (std::size_t index = i * line::slots; auto const& [tag, held] : layout_.copy(i)) {
         if (!penstock::detail::is_fresh(algorithm, held, now)) {
@@ -149,6 +147,10 @@ class table::of {
         }
         ++index;
       }
+    for (std::size_t i = 0; i < layout_.shards(); ++i) {
+      auto const& head = *layout_.head_at(i);
+      floors.state(algorithm.relative(head.lock.consistent([&] { return head.floor.load(); }), now));
+    }
   }
 
   /// Takes over what save wrote, from a table of the same shape; nothing is changed unless all of it is right. `then`
