@@ -11,6 +11,7 @@
 #include <penstock/rate.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -132,15 +133,22 @@ class sliding_counter {
   constexpr duration full_use() const noexcept { return duration{2 * window_}; }
   constexpr std::uint64_t size() const noexcept { return limit_; }
   static constexpr bool tied_to_epoch() noexcept { return true; }
-  constexpr state relative(state const& s, instant) const noexcept { return s; }
+  constexpr state relative(state const& s, instant) const noexcept { return little_endian(s); }
   /// A snapshot may say anything: no window ends before time or a window after it.
   constexpr state absolute(state const& s, instant) const noexcept {
-    return {std::clamp(s.end, count_of(earliest), count_of(latest) + window_), s.previous, s.current};
+    state moved = little_endian(s);
+    moved.end = std::clamp(moved.end, count_of(earliest), count_of(latest) + window_);
+    return moved;
   }
 
   friend constexpr bool operator==(sliding_counter const&, sliding_counter const&) = default;
 
  private:
+  /// Snapshots are written by whole words. In the one that the counts share, `previous` is the low half everywhere.
+  static constexpr state little_endian(state const& s) noexcept {
+    return std::endian::native == std::endian::big ? state{s.end, s.current, s.previous} : s;
+  }
+
   static constexpr std::int64_t count_of(instant t) noexcept {
     return std::clamp(t, earliest, latest).time_since_epoch().count();
   }

@@ -5,6 +5,9 @@
 // that reading, so that what passed meanwhile counts. All numbers are 64 bits, little-endian; in this order: mark,
 // version, kind of states, the secret under which keys are hashed, wall time, shape of the table, floors, entries
 // (index, tag, state), and a checksum. The secret makes the file as confidential as the process's memory.
+//
+// Portable, because a state is written as its words: whole numbers. Where parts of a state share a word, the
+// algorithm's relative() and absolute() put them in little-endian order.
 
 #include <penstock/algorithm.hpp>
 #include <penstock/config_error.hpp>
