@@ -39,8 +39,8 @@ class bounded_map {
     if (states_.size() < most_) {
       if (!step(newcomer)) return {};
       make_own(algorithm, newcomer, now);
+      drop_if_fresh(algorithm, now);  // before the newcomer is in: it may find no memory
       states_.emplace(key, std::move(newcomer));
-      drop_if_fresh(algorithm, now);
       return {};
     }
     victim const v = find_victim(algorithm, now);
@@ -128,6 +128,7 @@ class bounded_map {
 
   /// Each newcomer pays for a look at one bucket, so that idle keys leave while there is still room.
   void drop_if_fresh(A const& algorithm, instant now) {
+    if (states_.empty()) return;
     std::size_t const bucket = ++cursor_ % states_.bucket_count();
     for (auto at = states_.begin(bucket); at != states_.end(bucket); ++at)
       if (is_fresh(algorithm, at->second, now)) {
