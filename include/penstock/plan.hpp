@@ -63,6 +63,10 @@ template <limiting_algorithm A>
 class plans {
  public:
   explicit plans(A const& first) : first_(first), current_(&first_) {}
+  /// One after another: left to themselves, each would end inside the one before it, and the stack with the many.
+  ~plans() {
+    for (auto next = std::move(first_.older); next;) next = std::move(next->older);
+  }
 
   plan<A> const& current() const noexcept { return *current_.load(std::memory_order_acquire); }
 
