@@ -36,11 +36,25 @@ struct layer_report {
   constexpr bool refuses() const noexcept { return !skipped && !shadow && !decision; }
 
   template <std::size_t I>
-  constexpr auto const& get() const noexcept {
+  constexpr auto& get() & noexcept {
+    return part<I>(*this);
+  }
+  template <std::size_t I>
+  constexpr auto const& get() const& noexcept {
+    return part<I>(*this);
+  }
+  template <std::size_t I>
+  constexpr auto&& get() && noexcept {
+    return std::move(part<I>(*this));
+  }
+
+ private:
+  template <std::size_t I>
+  static constexpr auto& part(auto& report) noexcept {
     if constexpr (I == 0)
-      return name;
+      return report.name;
     else
-      return decision;
+      return report.decision;
   }
 };
 
