@@ -241,11 +241,18 @@ class limiter_core {
     return options;
   }
 
+  /// A clock that does not say is taken for steady: so nothing is lost, and its author is told what to say.
+  static constexpr bool may_be_steady() noexcept {
+    if constexpr (requires { static_cast<bool>(C::is_steady); })
+      return C::is_steady;
+    else
+      return true;
+  }
   static void refuse_if_tied(A const& a) {
-    if (C::is_steady && tied_to_epoch(a))
+    if (may_be_steady() && tied_to_epoch(a))
       refuse(
-          "snapshot: windows aligned to a steady clock mean nothing after a restart; use a wall clock or "
-          "window_start::first_request");
+          "snapshot: windows aligned to a steady clock mean nothing after a restart; use a wall clock (is_steady = "
+          "false) or window_start::first_request");
   }
 
   /// What an attempt does to a state. Not a lambda: compilers that see many calls, or think them cold, would not inline
