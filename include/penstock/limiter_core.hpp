@@ -308,10 +308,13 @@ class limiter_core {
                      Ask ask) {
     if (full) [[unlikely]] {
       auto refused = ask.describe(a, full->start, now, c, ask.admits(a, full->start, now, c));
+      // May be further than a duration reaches.
+      duration const wait =
+          nanoseconds_of(ahead_by(full->at.time_since_epoch().count(), now.time_since_epoch().count()));
       if constexpr (std::same_as<decltype(refused), decision>)
-        refuse_newcomer(refused, full->at - now, c);
+        refuse_newcomer(refused, wait, c);
       else
-        refuse_newcomer(refused.answer, full->at - now, c);
+        refuse_newcomer(refused.answer, wait, c);
       return refused;
     }
     if constexpr (describe_outside)

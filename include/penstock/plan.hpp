@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -42,7 +43,8 @@ struct plan {
   /// since. One that is ahead by more than readings may lag is from before the clock was set back.
   instant newest(instant now) const noexcept {
     instant const seen{duration{newest_reading.load(std::memory_order_relaxed)}};
-    return seen > now && seen - tolerance(algorithm.full_use()) <= now ? seen : now;
+    auto const most = static_cast<std::uint64_t>(tolerance(algorithm.full_use()).count());
+    return seen > now && between(now, seen) <= most ? seen : now;
   }
   void remember(instant now) const noexcept {
     duration::rep const mine = now.time_since_epoch().count();

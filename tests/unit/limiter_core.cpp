@@ -111,3 +111,20 @@ TEMPLATE_TEST_CASE("after the clock was set back the first refusal has one state
     CHECK(kept_in_all::times == 2);
   });
 }
+
+TEST_CASE("room that comes in centuries is not said to come at once") {
+  auto const check = []<class Store>(std::type_identity<Store>) {
+    manual_clock clock;
+    limiter<algorithm::sliding_counter, int, manual_clock, Store> limit(
+        {per(1, longest_period)}, {.max_keys = 1, .full = when_full::refuse}, clock);
+    for (int key = 0; limit.allow(key); ++key) {
+    }
+    decision const d = limit.peek_at(on(-nanoseconds{longest_period}), 100);  // three windows before there is room
+    CHECK(d.outcome == verdict::limited);
+    CHECK(d.retry_after == duration::max());
+    CHECK(d.reset_after == duration::max());
+    CHECK(limit.peek_at(on(0s), 100).retry_after == 2 * longest_period);
+  };
+  check(std::type_identity<store::table>{});
+  check(std::type_identity<store::unsynchronized>{});
+}

@@ -40,3 +40,20 @@ TEST_CASE("a limiter that had any number of configurations needs no deeper stack
   limit.reset();
   CHECK(traced::highest - traced::lowest < 4'096);
 }
+
+TEST_CASE("the newest reading counts for the longest plan too, however far before the clock's epoch it is") {
+  detail::plan<algorithm::sliding_counter> const plan(algorithm::sliding_counter({.limit = per(1, longest_period)}));
+  constexpr auto days = [](int n) { return instant{std::chrono::days{n}}; };
+  plan.remember(days(-40'000));
+  CHECK(plan.newest(days(-40'000) - 1s) == days(-40'000));
+  CHECK(plan.newest(days(-45'000)) == days(-40'000));
+  CHECK(plan.newest(days(-30'000)) == days(-30'000));
+
+  // A lag of more than the tolerance is a clock that was set back. Of the longest plan there is none so long.
+  detail::plan<algorithm::fixed_window> const shorter(algorithm::fixed_window({.limit = per_minute(1)}));
+  shorter.remember(days(-40'000));
+  CHECK(shorter.newest(days(-40'000) - 60s) == days(-40'000));
+  CHECK(shorter.newest(days(-40'000) - 60s - 1ns) == days(-40'000) - 60s - 1ns);
+  shorter.remember(latest);
+  CHECK(shorter.newest(earliest) == earliest);
+}
