@@ -48,7 +48,9 @@ class limiter {
   explicit limiter(config const& c, store_options const& options = store_options{}, C clock = C{})
     requires(keyed)
       : core_(options, std::move(clock)), plans_(A(c, core_.reading())) {}
-  limiter(config const& c, C clock)
+  /// (A template, so that {} means the options.)
+  template <std::convertible_to<C> Given = C>
+  limiter(config const& c, Given clock)
     requires(keyed)
       : limiter(c, store_options{}, std::move(clock)) {}
   limiter(limiter const&) = delete;

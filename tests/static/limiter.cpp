@@ -47,6 +47,12 @@ static_assert(std::is_constructible_v<by_name, config_of<by_name>, store_options
 static_assert(
     std::is_constructible_v<token_bucket<int, manual_clock>, config_of<by_name>, store_options, manual_clock>);
 static_assert(std::is_constructible_v<token_bucket<int, manual_clock>, config_of<by_name>, manual_clock>);
+static_assert(requires { token_bucket<int>({per_second(1)}, {}); });  // {} are the options, not the clock
+static_assert(requires { token_bucket<int>({per_second(1)}, {.max_keys = 10}, {}); });
+static_assert(requires { token_bucket<int, manual_clock>({per_second(1)}, {.max_keys = 10}); });
+static_assert(requires(manual_clock const& clock) { token_bucket<int, manual_clock>({per_second(1)}, clock); });
+static_assert(requires { token_bucket<int, manual_clock>({per_second(1)}, {}, manual_clock{}); });
+static_assert(requires(store_options& options) { token_bucket<int, manual_clock>({per_second(1)}, options); });
 static_assert(!std::is_default_constructible_v<alone>);
 static_assert(!std::is_convertible_v<config_of<alone>, alone>);
 static_assert(!std::is_constructible_v<alone, rate>);
@@ -66,9 +72,7 @@ constexpr bool charges = requires(L& l, Arguments... arguments) {
   { l.refund(arguments...) } -> std::same_as<void>;
 };
 template <class L, class... Arguments>
-constexpr bool forgets = requires(L& l, Arguments... arguments) {
-  l.forget(arguments...);
-};
+constexpr bool forgets = requires(L& l, Arguments... arguments) { l.forget(arguments...); };
 
 static_assert(allows<alone> && allows<alone, cost> && peeks<alone> && peeks<alone, cost> && charges<alone, cost> &&
               forgets<alone>);
