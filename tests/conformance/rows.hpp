@@ -54,8 +54,8 @@ using units = std::uint64_t;
 using support::sanitized;
 using support::slow;
 
-/// Random steps: as many as the test says; where they are slow a tenth, a hundredth of millions. PENSTOCK_HEAVY=20 makes
-/// all of it 20 times longer.
+/// Random steps: as many as the test says; where they are slow a tenth, a hundredth of millions. PENSTOCK_HEAVY=20
+/// makes all of it 20 times longer.
 inline std::size_t steps(std::size_t usual) {
   static std::size_t const times = [] {
     char const* const heavy = std::getenv("PENSTOCK_HEAVY");
