@@ -72,7 +72,8 @@ class limiter {
     return core_.take(plan, to_instant(now), core_.find(key), c);
   }
 
-  /// What allow would return; changes nothing. cost{0} asks for the present: what is left, and when more comes.
+  /// What allow would return; changes nothing, also not what a call would note of a clock that was set back. cost{0}
+  /// asks for the present: what is left, and when more comes.
   decision peek(key_argument key, cost c = cost{1}) const
     requires(keyed)
   {
@@ -114,7 +115,8 @@ class limiter {
   }
 
   /// Undoes a charge made at `charged_at` (refund: just now); never above fresh. What a window, a log or a queue can no
-  /// longer give back, and keys that are not held, are left alone.
+  /// longer give back, and keys that are not held, are left alone. The units are those of the configuration in force,
+  /// and of charges at one instant the last is meant: leases and the tickets of take() remember which.
   void refund(key_argument key, cost c)
     requires(keyed)
   {

@@ -118,7 +118,8 @@ class arrival {
   constexpr bool lost(word w, word n) const noexcept { return w > n + 2 * full_ + lag_; }
   constexpr word spent(word n) const noexcept { return n + full_; }
 
-  /// The latest word that may be promised at n: one allowance in debt, and half of what readings may lag.
+  /// The latest word that may be promised at n: one allowance in debt, and half of what readings may lag. (The other
+  /// half remains to a key that has promised so much.)
   constexpr word furthest(word n) const noexcept { return n + 2 * full_ + lag_ / 2; }
 
   /// The word after c units more, c <= B.

@@ -10,7 +10,8 @@
 // rest back when it ends, and when it takes the next lease. One that falls silent without ending keeps others from
 // those units until the bucket has recovered from them, as if it had spent them. A lease is called in, and what is
 // unspent of it counts as spent, when units are refunded or forgotten, when the configuration changes, and when
-// somebody charges a bucket that may have been full meanwhile. `remaining` does not see what other threads hold.
+// somebody charges a bucket that may have been full meanwhile. peek and `remaining` see the shared state, not what
+// threads hold, this one among them.
 
 #include <penstock/store/cell.hpp>
 
