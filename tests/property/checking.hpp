@@ -16,7 +16,7 @@ namespace property {
 
 /// A tenth of the cases where they are slow. PENSTOCK_HEAVY=20 tries 20 times as many; RC_PARAMS="seed=..." others.
 inline rc::detail::TestParams params() {
-  constexpr int usual = support::slow ? 50 : 500;
+  constexpr int usual = support::slow ? 500 : 5'000;
   rc::detail::Configuration defaults;
   defaults.testParams.seed = 2'026;
   defaults.testParams.maxSuccess = usual;
