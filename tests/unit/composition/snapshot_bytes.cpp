@@ -54,31 +54,32 @@ std::string state_in(L const& limit) {
 
 TEST_CASE("a key that is dropped while a snapshot is made is in it, as a key or in what newcomers start from") {
   int writes = 1;
-  for (int at = 0; at < writes; ++at) {
-    INFO("dropped before write " << at);
-    manual_clock clock{1h};
-    limiter<interrupted, int, manual_clock> saved({.refill = per_hour(1), .burst = 1'000}, {.max_keys = 1}, clock),
-        restored({.refill = per_hour(1), .burst = 1'000}, {.max_keys = 1}, clock);
-    REQUIRE(saved.stats().capacity == 8);
-    auto const due = [](int key) { return key == 0 ? 100U : 50U; };
-    for (int key = 0; key < 8; ++key) CHECK(saved.allow(key, cost{1'000 - due(key)}));
-    writes = 0;
-    interrupted::meanwhile = [&] {
-      if (writes++ != at) return;
-      CHECK(saved.allow(100));  // instead of key 0, which has the most room left
-      saved.forget(100);        // so that newcomers find room
-    };
-    auto const bytes = saved.snapshot(noon);
-    interrupted::meanwhile = {};
-    CHECK(saved.stats().evictions == 1);
+  for (int dropped = 0; dropped < 8; ++dropped)  // from either line of the table
+    for (int at = 0; at < writes; ++at) {
+      INFO("key " << dropped << " is dropped before write " << at);
+      manual_clock clock{1h};
+      limiter<interrupted, int, manual_clock> saved({.refill = per_hour(1), .burst = 1'000}, {.max_keys = 1}, clock),
+          restored({.refill = per_hour(1), .burst = 1'000}, {.max_keys = 1}, clock);
+      REQUIRE(saved.stats().capacity == 8);
+      auto const due = [&](int key) { return key == dropped ? 100U : 50U; };
+      for (int key = 0; key < 8; ++key) CHECK(saved.allow(key, cost{1'000 - due(key)}));
+      writes = 0;
+      interrupted::meanwhile = [&] {
+        if (writes++ != at) return;
+        CHECK(saved.allow(100));  // instead of the key that has the most room left
+        saved.forget(100);        // so that newcomers find room
+      };
+      auto const bytes = saved.snapshot(noon);
+      interrupted::meanwhile = {};
+      CHECK(saved.stats().evictions == 1);
 
-    restored.restore(bytes, noon);
-    for (int key = 0; key < 8; ++key) {
-      INFO("key " << key);
-      CHECK(restored.peek(key, cost{0}).remaining <= due(key));
+      restored.restore(bytes, noon);
+      for (int key = 0; key < 8; ++key) {
+        INFO("key " << key);
+        CHECK(restored.peek(key, cost{0}).remaining <= due(key));
+      }
     }
-  }
-  CHECK(writes > 8);
+  CHECK(writes > 7);
 }
 
 TEST_CASE("a state's bytes are the same on every machine") {

@@ -1,4 +1,4 @@
-// store/bounded_map.hpp when there is no memory left.
+// store/bounded_map.hpp and its memory: what it takes, and what happens when there is none left.
 
 #include <penstock/clock/manual_clock.hpp>
 #include <penstock/limiters.hpp>
@@ -43,4 +43,16 @@ TEST_CASE("a call that finds no memory changes nothing, wherever it runs out, an
     check(std::type_identity<store::sharded_map>{}, max_keys);
     check(std::type_identity<store::unsynchronized>{}, max_keys);
   }
+}
+
+TEST_CASE("a newcomer that is refused is not kept") {
+  auto const check = []<class Store>(std::type_identity<Store>) {
+    limiter<algorithm::token_bucket, int, manual_clock, Store> limit({per_second(5)});
+    CHECK(allocations_of([&] {
+            for (int key = 0; key < 100; ++key) static_cast<void>(limit.allow(key, cost{6}));
+          }).made == 0);
+    CHECK(allocations_of([&] { static_cast<void>(limit.allow(0)); }).made != 0);
+  };
+  check(std::type_identity<store::sharded_map>{});
+  check(std::type_identity<store::unsynchronized>{});
 }
