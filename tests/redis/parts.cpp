@@ -288,6 +288,12 @@ TEST_CASE("the words of the server, with and without the ERR that older ones put
   CHECK(redis::classify("NOPERM this user has no permissions") == redis::errc::misconfigured);
   CHECK(redis::classify("ERR user_script:7: BADSTATE penstock1:{k}a script: 1, on @user_script:7.") ==
         redis::errc::bad_state);
+  for (std::string const name :
+       {"ROOM7", "BUSY", "OOM", "READONLY", "LOADING", "MOVED"}) {  // an identity may be called so
+    std::string const text = "BADSTATE penstock1:{" + name + "}a script: 1, on @user_script:7.";
+    CHECK(redis::classify("ERR user_script:7: " + text) == redis::errc::bad_state);
+    CHECK(redis::classify(text) == redis::errc::bad_state);
+  }
   CHECK(redis::classify("NOSCRIPT No matching script.") == redis::errc::no_script);
   CHECK(redis::counts_against_store(redis::errc::timeout));
   CHECK_FALSE(redis::counts_against_store(redis::errc::bad_state));
