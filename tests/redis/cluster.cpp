@@ -81,6 +81,12 @@ TEST_CASE("slots are those of the cluster specification") {
           static_cast<std::int64_t>(redis::slot_of(key)));
 }
 
+TEST_CASE("a cluster without a node is refused, in a sentence") {
+  CHECK_THROWS_WITH(redis::hiredis_cluster({}), "redis::cluster.nodes is empty; allowed: at least one");
+  CHECK_THROWS_WITH(redis::hiredis_cluster({nodes().nodes[0]->at()}, {.size = 0}),
+                    Catch::Matchers::Contains("pool_options.size is 0"));
+}
+
 TEST_CASE("MOVED: each node's keys are found from any node, and remembered") {
   redis::hiredis_cluster transport({nodes().nodes[0]->at()});
   limiter limited(transport, test::fresh_id("c"), {.refill = "3/d"_rate}, redis::fail_closed{7s}, patient);
@@ -112,7 +118,13 @@ TEST_CASE("ASK: a slot on the move is asked for at its new place, for this call 
   std::string const user = three_nodes::user_on(0, "mover"), id = test::fresh_id("c"),
                     key = redis::key_of(redis::tag_of(user), id), slot = std::to_string(redis::slot_of(key));
   std::string const from = say(*n.pools[0], {"CLUSTER", "MYID"}).text, to = say(*n.pools[1], {"CLUSTER", "MYID"}).text;
-  redis::hiredis_cluster transport({n.nodes[0]->at()});
+  for (auto const& pool : n.pools)
+    REQUIRE(say(*pool, {"ACL", "SETUSER", "mover", "on", ">secret", "~penstock1:*", "+evalsha", "+eval", "+time",
+                        "+get", "+psetex", "+asking"})
+                .text == "OK");
+  auto at = n.nodes[0]->at();
+  at.user = "mover", at.password = "secret";
+  redis::hiredis_cluster transport({at});
   limiter limited(transport, id, {.refill = "3/d"_rate}, redis::fail_closed{7s}, patient);
   REQUIRE(say(*n.pools[1], {"CLUSTER", "SETSLOT", slot, "IMPORTING", from}).text == "OK");
   REQUIRE(say(*n.pools[0], {"CLUSTER", "SETSLOT", slot, "MIGRATING", to}).text == "OK");
@@ -122,6 +134,9 @@ TEST_CASE("ASK: a slot on the move is asked for at its new place, for this call 
     CHECK(d.remaining == left);
   }
   CHECK(limited.allow(user).outcome == penstock::verdict::limited);
+  say(*n.pools[1], {"ACL", "SETUSER", "mover", "-asking"});
+  CHECK(limited.allow(user).error == redis::errc::misconfigured);  // not sent without ASKING, and told
+  CHECK(limited.stats().maybe_counted == 0);
   for (std::size_t node : {std::size_t{1}, std::size_t{0}})
     REQUIRE(say(*n.pools[node], {"CLUSTER", "SETSLOT", slot, "NODE", to}).text == "OK");
   CHECK(test::number(*n.pools[1], {"EXISTS", key}) == 1);

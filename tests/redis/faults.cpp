@@ -229,10 +229,12 @@ TEST_CASE("a user with the permissions that docs/redis.md names may all that the
   redis::hiredis_pool admin(server.at());
   auto at = server.at();
   at.user = "limiter", at.password = "secret";
-  std::vector<std::string_view> permitted{"ACL",      "SETUSER", "limiter", "on",     ">secret", "~penstock1:*",
-                                          "+evalsha", "+eval",   "+time",   "+get",   "+psetex", "+del",
-                                          "+llen",    "+lindex", "+ltrim",  "+rpush", "+lrem",   "+pexpire"};
+  std::vector<std::string_view> permitted{"ACL",          "SETUSER",  "limiter",  "on",      ">secret",
+                                          "~penstock1:*", "+evalsha", "+eval",    "+time",   "+get",
+                                          "+psetex",      "+del",     "+llen",    "+lindex", "+ltrim",
+                                          "+rpush",       "+lrem",    "+pexpire", "+select", "+asking"};
   REQUIRE(test::say(admin, permitted).text == "OK");
+  at.database = 3;
   redis::hiredis_pool pool(at);
   using namespace penstock::algorithm;
   CHECK_FALSE(everything_asked<token_bucket>(pool, {.refill = "7/h"_rate, .burst = 5}));
@@ -240,6 +242,14 @@ TEST_CASE("a user with the permissions that docs/redis.md names may all that the
   CHECK_FALSE(everything_asked<fixed_window>(pool, {.limit = "5/h"_rate}));
   CHECK_FALSE(everything_asked<sliding_counter>(pool, {.limit = "5/h"_rate}));
   CHECK_FALSE(everything_asked<sliding_log>(pool, {.limit = "3/100ms"_rate}));
+  std::string_view const get[] = {"GET", "penstock1:{k}f"};
+  auto const ask_for = [&] { return pool.execute_asking({get, get[1]}, steady_clock::now() + 2s)->text; };
+  CHECK(ask_for() == "ERR This instance has cluster support disabled");  // ASKING was answered so, and GET not sent
+  REQUIRE(test::say(admin, {"ACL", "SETUSER", "limiter", "-asking", "-select"}).text == "OK");
+  CHECK(redis::classify(ask_for()) == redis::errc::misconfigured);
+  CHECK(ask_for().starts_with("NOPERM"));
+  CHECK(redis::hiredis_pool(at).execute({get, get[1]}, steady_clock::now() + 2s).error().code ==
+        redis::errc::misconfigured);
   REQUIRE(test::say(admin, {"ACL", "SETUSER", "limiter", "-psetex"}).text == "OK");
   CHECK(everything_asked<token_bucket>(pool, {.refill = "7/h"_rate, .burst = 5}) == redis::errc::misconfigured);
 }

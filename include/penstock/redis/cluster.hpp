@@ -3,6 +3,7 @@
 //
 // A node that answers MOVED or ASK has not carried the command out, so following it counts nothing twice.
 
+#include <penstock/config_error.hpp>
 #include <penstock/redis/transport.hpp>
 
 #include <array>
@@ -41,8 +42,9 @@ class cluster {
  public:
   static constexpr int most_redirections = 5;
 
-  /// Nodes to begin with: any that are up will do. At least one.
+  /// Nodes to begin with: any that are up will do. Throws config_error without one.
   explicit cluster(std::vector<Endpoint> seeds, Options const& o = Options{}) : seeds_(std::move(seeds)), options_(o) {
+    if (seeds_.empty()) penstock::detail::refuse({"redis::cluster", "nodes"}, "empty", "at least one");
     for (Endpoint const& e : seeds_) pool_at(e.host, e.port);
   }
 

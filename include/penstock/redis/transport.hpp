@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,10 +22,12 @@ namespace penstock::inline v0_1::redis {
 
 using deadline = std::chrono::steady_clock::time_point;
 
-/// Words for the server. `key` is the one that says which node of a cluster must be asked.
+/// Words for the server. `key` is the one that says which node of a cluster must be asked. The answer is an error or,
+/// if answer_size is not 0, a text of so many bytes.
 struct command {
   std::span<std::string_view const> words;
   std::string_view key;
+  std::size_t answer_size = 0;
 };
 
 /// What Penstock's commands are answered with: an integer or a flat array of them, a text, nothing, or an error.
@@ -66,8 +69,10 @@ class result {
   std::variant<T, io_error> either_;
 };
 
-/// execute() returns at the deadline at the latest. An error reply of the server is a reply. It must not send a command
-/// twice. Concurrency: called from every thread that asks a limiter.
+/// execute() returns at the deadline at the latest, and sends nothing after it. An error reply of the server is a
+/// reply. It must not send a command twice. A reply of another size than the command's answer_size is none to this
+/// command: whoever sent it is not to be trusted with the next one, so the connection must be closed (errc::bad_reply).
+/// Concurrency: called from every thread that asks a limiter.
 template <class T>
 concept redis_transport = requires(T& transport, command const& c, deadline d) {
   { transport.execute(c, d) } -> std::same_as<result<reply>>;

@@ -63,6 +63,18 @@ class words {
   std::vector<std::size_t> ends_;
 };
 
+/// Appends a command as the server reads it: how many words, and each with its size before it.
+inline void append_command(std::string& to, std::span<std::string_view const> words) {
+  auto const line = [&](char mark, std::size_t number) {
+    to.append(1, mark).append(std::to_string(number)).append("\r\n");
+  };
+  line('*', words.size());
+  for (std::string_view const word : words) {
+    line('$', word.size());
+    to.append(word).append("\r\n");
+  }
+}
+
 /// The numbers of an answer; none when it is not made of integers below 2^53.
 inline std::optional<std::vector<std::int64_t>> numbers_in(std::string_view bytes) {
   static_assert(sizeof(double) == 8);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -29,10 +30,15 @@ class fake_server {
       char bytes[4096];
       while (!stop_) {
         pollfd p{socket_, POLLIN, 0};
-        if (::poll(&p, 1, 5) > 0) return ::recv(socket_, bytes, sizeof bytes, 0) > 0;
+        if (::poll(&p, 1, 5) <= 0) continue;
+        auto const size = ::recv(socket_, bytes, sizeof bytes, 0);
+        heard_.assign(bytes, size > 0 ? static_cast<std::size_t>(size) : 0);
+        return size > 0;
       }
       return false;
     }
+    /// What hear() heard last.
+    std::string const& heard() const noexcept { return heard_; }
     void say(std::string_view text) { (void)!::send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
     void pause(std::chrono::milliseconds time) {
       auto const until = std::chrono::steady_clock::now() + time;
@@ -44,6 +50,7 @@ class fake_server {
    private:
     int socket_;
     std::atomic<bool> const& stop_;
+    std::string heard_;
   };
 
   explicit fake_server(std::function<void(visit&, int)> behave) : behave_(std::move(behave)) {
