@@ -141,7 +141,7 @@ TEST_CASE("the deny cache refuses as large a cost until retry_after, and never l
   CHECK(cache.find(key, cost{1}, start + 70s - 1ns));
   CHECK_FALSE(cache.find(key, cost{1}, start + 70s));
   cache.refused(key, cost{1}, refusal(10s), start + 80s);
-  cache.erase(key);
+  cache.given_back(key, start + 80s, 20ms);
   CHECK_FALSE(cache.find(key, cost{1}, start + 80s));
   decision never = refusal(10s);
   never.outcome = verdict::never;
@@ -194,6 +194,28 @@ TEST_CASE("constructors refuse what cannot be, in a sentence") {
              Catch::Matchers::Contains("100000"));
   CHECK_THAT(refused_sentence([&] { window(nobody, "a", {.limit = penstock::per(1, 1500ns)}, redis::fail_open{}); }),
              Catch::Matchers::Contains("whole microseconds"));
+}
+
+TEST_CASE("options out of range are refused, in a sentence") {
+  silent nobody;
+  auto const sentence = [&](redis::options const& o) {
+    return refused_sentence(
+        [&] { redis::token_bucket<std::string, silent>(nobody, "a", {.refill = "5/s"_rate}, redis::fail_open{}, o); });
+  };
+  CHECK(sentence({.timeout = 0ns}) == "redis::options.timeout is 0 ns; allowed: from 1 ns to 1152921504606846976 ns");
+  CHECK_THAT(sentence({.timeout = -1ms}), Catch::Matchers::Contains("timeout is -1000000 ns"));
+  CHECK_THAT(sentence({.timeout = std::chrono::nanoseconds::max()}), Catch::Matchers::Contains("timeout is 9223"));
+  CHECK_THAT(sentence({.deny_cache = SIZE_MAX / 2}), Catch::Matchers::Contains("deny_cache is"));
+  CHECK_THAT(sentence({.lease = {.units = 2, .valid_for = 0ns}}), Catch::Matchers::Contains("valid_for is 0 ns"));
+  CHECK_THAT(sentence({.lease = {.units = 2, .max_keys = 0}}), Catch::Matchers::Contains("max_keys is 0"));
+  CHECK_THAT(sentence({.lease = {.units = 2, .max_keys = SIZE_MAX}}), Catch::Matchers::Contains("max_keys is"));
+  CHECK(sentence({.lease = {.units = 0, .valid_for = 0ns}}) == "accepted");
+  CHECK_THAT(sentence({.breaker = {.failures_in_a_row = 0}}), Catch::Matchers::Contains("failures_in_a_row is 0"));
+  CHECK_THAT(sentence({.breaker = {.window_calls = 0}}), Catch::Matchers::Contains("window_calls is 0"));
+  CHECK_THAT(sentence({.breaker = {.window = 0ns}}), Catch::Matchers::Contains("window is 0 ns"));
+  CHECK_THAT(sentence({.breaker = {.first_pause = 0ns}}), Catch::Matchers::Contains("first_pause is 0 ns"));
+  CHECK_THAT(sentence({.breaker = {.longest_pause = 1ms}}), Catch::Matchers::Contains("from 250000000 ns"));
+  CHECK_THAT(sentence({.breaker = {.probe_time = 25h}}), Catch::Matchers::Contains("probe_time is"));
 }
 
 TEST_CASE("a Redis stack refuses layers that one call for all cannot serve, in a sentence") {

@@ -1,7 +1,8 @@
 #pragma once
 // Refusals remembered: a key that Redis refused is refused here until its own retry_after, without asking again.
 //
-// Only refused costs and larger ones: a smaller one may fit. A refund elsewhere is seen late, at most 60 s.
+// Only refused costs and larger ones: a smaller one may fit. A refund elsewhere is seen late, at most 60 s; one made
+// here at once, and no refusal that left Redis before it is remembered after it.
 
 #include <penstock/cost.hpp>
 #include <penstock/decision.hpp>
@@ -31,6 +32,7 @@ class deny_cache {
     std::optional<decision> found;
     denied_.find(key, now, [&](denial const& d) {
       if (c.units < d.least) return;
+      if (d.answer) return;  // not a refusal: units were given back
       found = d.answer;
       auto const passed = now - d.asked;
       for (auto* wait : {&found->retry_after, &found->reset_after, &found->next_after})
@@ -43,16 +45,19 @@ class deny_cache {
   void refused(fingerprint key, cost c, decision const& answer, time_point asked) {
     if (answer.outcome != verdict::limited) return;
     denied_.put(key, asked, [&](denial& d) {
-      if (d.least <= c.units && d.until > asked) return;  // says it already
+      if (d.until > asked && (d.least <= c.units || d.asked >= asked)) return;  // says it already, or of a later time
       d = {asked + std::min(answer.retry_after, longest), asked, c.units, answer};
     });
   }
 
-  /// The key has got units back.
-  void erase(fingerprint key) { denied_.erase(key); }
+  /// The key has got units back, and Redis has said so. Answers to questions that left earlier may still come, for as
+  /// long as a call takes: they are not remembered.
+  void given_back(fingerprint key, time_point now, std::chrono::nanoseconds longest_call) {
+    denied_.put(key, now, [&](denial& d) { d = {now + 2 * longest_call, now}; });
+  }
 
  private:
-  struct denial {
+  struct denial {  ///< refuses nothing while it has no `least`
     time_point until{}, asked{};
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     decision answer{};

@@ -21,6 +21,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -49,8 +50,9 @@ inline void append_limit(words& to, kind k, std::array<std::uint64_t, 5> const& 
   to.add_numbers(std::array{static_cast<std::uint64_t>(k), told[0], told[1], told[2], told[3], told[4]});
 }
 
-/// How A looks to the script. `rules` is the number of limits, each with a key of its own. append() writes a limit's
-/// arguments; read() makes a state out of the answer, good for describing a call of this cost at `now`.
+/// How A looks to the script. `rules` is the number of limits, each with a key of its own; `numbers`, how many of the
+/// answer's numbers say what they found (a refund finds nothing, and says two zeros for each). append() writes a
+/// limit's arguments; read() makes a state out of the answer, good for describing a call of this cost at `now`.
 template <class A>
 class encoding;
 
@@ -60,7 +62,7 @@ class encoding;
 template <class A>
 class arrival_encoding {
  public:
-  static constexpr std::size_t rules = 1;
+  static constexpr std::size_t rules = 1, numbers = 2;
 
   explicit arrival_encoding(typename A::config const& c, instant origin) : algorithm_(c, origin) {
     rate const kept = algorithm_.true_rate();  // M units of cost in C units of time
@@ -150,6 +152,8 @@ class window_encoding {
 template <>
 class encoding<algorithm::fixed_window> : public window_encoding<algorithm::fixed_window> {
  public:
+  static constexpr std::size_t numbers = 2;
+
   explicit encoding(algorithm::fixed_window::config const& c, instant) : window_encoding(c, most_units) {}
 
   void append(words& to, verb, cost c) const { append_window(to, kind::window, c, algorithm_.tied_to_epoch()); }
@@ -162,6 +166,8 @@ class encoding<algorithm::fixed_window> : public window_encoding<algorithm::fixe
 template <>
 class encoding<algorithm::sliding_counter> : public window_encoding<algorithm::sliding_counter> {
  public:
+  static constexpr std::size_t numbers = 4;
+
   explicit encoding(algorithm::sliding_counter::config const& c, instant) : window_encoding(c, most_units) {}
 
   void append(words& to, verb, cost c) const { append_window(to, kind::counter, c); }
@@ -178,6 +184,7 @@ class encoding<algorithm::sliding_log> : public window_encoding<algorithm::slidi
  public:
   /// A log keeps an entry for each unit, about 10 bytes: one of more than 100,000 blocks the server when it is filled.
   static constexpr std::uint64_t most_entries = 100'000;
+  static constexpr std::size_t numbers = 4;
 
   explicit encoding(algorithm::sliding_log::config const& c, instant) : window_encoding(c, most_entries) {}
 
@@ -204,7 +211,7 @@ class encoding<algorithm::all_of<Rules...>> {
   using A = algorithm::all_of<Rules...>;
 
  public:
-  static constexpr std::size_t rules = (encoding<Rules>::rules + ...);
+  static constexpr std::size_t rules = (encoding<Rules>::rules + ...), numbers = (encoding<Rules>::numbers + ...);
 
   explicit encoding(typename A::config const& c, instant origin)
       : algorithm_(c, origin),
@@ -234,10 +241,45 @@ class encoding<algorithm::all_of<Rules...>> {
 template <class A>
 inline constexpr bool can_lease = std::same_as<A, algorithm::token_bucket> || std::same_as<A, algorithm::leaky_meter>;
 
-/// What follows from the state that the script found: the answer to the call, and the present if it comes to nothing.
+/// The instant under which a charge is kept, as the script is told to refund it.
+constexpr instant instant_of(instant charged_at) noexcept { return charged_at; }
+
+template <class Receipt>
+inline constexpr bool is_of_rules = false;
+template <class... Receipts>
+inline constexpr bool is_of_rules<penstock::detail::parts<Receipts...>> = true;
+
+/// A receipt's instants, rule by rule.
+template <class Receipt>
+constexpr instant* write_instants(Receipt const& receipt, instant* to) noexcept {
+  if constexpr (is_of_rules<Receipt>) {
+    to = write_instants(receipt.first, to);
+    if constexpr (requires { receipt.rest; }) to = write_instants(receipt.rest, to);
+    return to;
+  } else {
+    *to = instant_of(receipt);
+    return to + 1;
+  }
+}
+
+/// The largest cost that ever fits.
+template <class A>
+constexpr std::uint64_t largest_cost(A const& algorithm) noexcept {
+  if constexpr (requires { algorithm.size(); }) {
+    return algorithm.size();
+  } else {
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    algorithm.for_each_rule([&](auto const& rule) { least = std::min(least, largest_cost(rule)); });
+    return least;
+  }
+}
+
+/// What follows from the state that the script found: the answer to the call, the present if it comes to nothing, and
+/// the instants under which a charge was kept.
+template <class A>
 struct decoded {
   decision answer, present;
-  instant charged_at{};
+  std::array<instant, encoding<A>::rules> charged_at{};
 };
 
 }  // namespace detail

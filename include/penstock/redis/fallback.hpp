@@ -55,15 +55,34 @@ class fallback {
     if (!local_) return stated(c, error);
     return {{local_->peek(local_->clock().now(), key, c)}, origin::local, error};
   }
+  /// Redis, or a lease, admitted this: the local limiter must know of it on the day it is needed. Counted whether or
+  /// not it fits the share; what undoes it.
+  std::optional<local_ticket> warm(key_argument key, cost c) {
+    if (!local_) return {};
+    auto const now = local_->clock().now();
+    local_ticket t = local_->take(now, key, c);
+    if (!t) {
+      local_->charge_more(now, t, c);
+      t.answer.outcome = verdict::admitted;
+    }
+    return t;
+  }
   void give_back(local_ticket const& t, cost c) { local_->give_back(t, c); }
+  void charge_more(local_ticket const& t, cost c) { local_->charge_more(local_->clock().now(), t, c); }
 
-  /// Redis admitted this: the local limiter must know of it on the day it is needed.
-  void warm(key_argument key, cost c) {
+  void charge(key_argument key, cost c) {
     if (!local_) return;
     if constexpr (std::same_as<Key, no_key>)
       local_->charge(c);
     else
       local_->charge(key, c);
+  }
+  void refund(key_argument key, cost c) {
+    if (!local_) return;
+    if constexpr (std::same_as<Key, no_key>)
+      local_->refund(c);
+    else
+      local_->refund(key, c);
   }
   void forget(key_argument key) {
     if (!local_) return;

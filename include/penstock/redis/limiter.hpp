@@ -6,28 +6,25 @@
 //   if (auto d = per_user.allow(user); !d) reply_429(d.retry_after);
 
 #include <penstock/layer.hpp>
-#include <penstock/redis/breaker.hpp>
 #include <penstock/redis/counters.hpp>
 #include <penstock/redis/encoding.hpp>
-#include <penstock/redis/exchange.hpp>
 #include <penstock/redis/failure_policy.hpp>
 #include <penstock/redis/fallback.hpp>
 #include <penstock/redis/key.hpp>
 #include <penstock/redis/memory.hpp>
 #include <penstock/redis/options.hpp>
 #include <penstock/redis/remote_decision.hpp>
+#include <penstock/redis/remote_limit.hpp>
 #include <penstock/redis/transport.hpp>
 
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <concepts>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace penstock::inline v0_1::redis {
 
@@ -37,6 +34,7 @@ template <limiting_algorithm A, limit_key Key, redis_transport T>
 class limiter {
   static constexpr bool keyed = !std::same_as<Key, no_key>;
   using fallback = detail::fallback<A, Key>;
+  using remote_limit = detail::remote_limit<A, T>;
 
  public:
   using algorithm_type = A;
@@ -52,18 +50,12 @@ class limiter {
   /// algorithm changes a new one. Throws config_error. Sends nothing.
   limiter(T& transport, std::string limit_id, config const& c, failure_policy const& policy,
           options const& o = options{})
-      : transport_(transport),
-        id_(checked_limit_id(std::move(limit_id))),
-        options_(o),
-        encoding_(c, to_instant(std::chrono::system_clock::now())),
-        fallback_(policy, c, encoding_.algorithm().describe({}, {}, cost{0}).limit, o.local_keys),
-        breaker_(o.breaker),
-        memory_(o.deny_cache, o.lease) {
-    penstock::detail::check_range({"redis::options", "timeout"}, static_cast<std::uint64_t>(o.timeout.count()), 1,
-                                  std::uint64_t{1} << 62);
+      : remote_(transport, std::move(limit_id), c, detail::checked(o)),
+        fallback_(policy, c, remote_.algorithm().describe({}, {}, cost{0}).limit, o.local_keys),
+        memory_(o.deny_cache, o.lease, o.timeout) {
     if (!memory_.lends()) return;
     if constexpr (detail::can_lease<A>)
-      penstock::detail::check_range({"redis::lease_options", "units"}, o.lease.units, 1, encoding_.algorithm().size());
+      penstock::detail::check_range({"redis::lease_options", "units"}, o.lease.units, 1, remote_.algorithm().size());
     else
       penstock::detail::refuse({"redis::lease_options", "units"}, std::to_string(o.lease.units),
                                "0: only buckets and meters lend");
@@ -76,12 +68,12 @@ class limiter {
   remote_decision allow(key_argument key, cost c = cost{1})
     requires(keyed)
   {
-    return take(clock_type::now(), key, c).answer;
+    return decide(key, c).answer;
   }
   remote_decision allow(cost c = cost{1})
     requires(!keyed)
   {
-    return take(clock_type::now(), no_key{}, c).answer;
+    return decide(no_key{}, c).answer;
   }
 
   /// What allow would return, asked of Redis; changes nothing. cost{0} asks for the present.
@@ -100,24 +92,24 @@ class limiter {
   std::error_code charge(key_argument key, cost c)
     requires(keyed)
   {
-    return settle(verb::charge, key, c, {});
+    return settle(verb::charge, key, c);
   }
   std::error_code charge(cost c)
     requires(!keyed)
   {
-    return settle(verb::charge, no_key{}, c, {});
+    return settle(verb::charge, no_key{}, c);
   }
 
   /// Undoes a charge made just now; see limiter::refund. What was charged earlier is undone by the ticket of take().
   std::error_code refund(key_argument key, cost c)
     requires(keyed)
   {
-    return settle(verb::refund, key, c, {});
+    return settle(verb::refund, key, c);
   }
   std::error_code refund(cost c)
     requires(!keyed)
   {
-    return settle(verb::refund, no_key{}, c, {});
+    return settle(verb::refund, no_key{}, c);
   }
 
   /// From now on as if never seen, here and in Redis.
@@ -132,10 +124,10 @@ class limiter {
     return drop(no_key{});
   }
 
-  counts stats() const noexcept { return counted_.snapshot(breaker_.times_opened()); }
-  bool breaker_is_open() const noexcept { return breaker_.is_open(); }
-  std::string_view limit_id() const noexcept { return id_; }
-  A const& algorithm() const noexcept { return encoding_.algorithm(); }
+  counts stats() const noexcept { return remote_.stats(); }
+  bool breaker_is_open() const noexcept { return remote_.circuit().is_open(); }
+  std::string_view limit_id() const noexcept { return remote_.id(); }
+  A const& algorithm() const noexcept { return remote_.algorithm(); }
   static clock_type clock() noexcept { return {}; }
 
   /// An answer that can be undone: by a stack in which another layer refused, or by a lease (lease.hpp).
@@ -148,57 +140,35 @@ class limiter {
     friend limiter;
     std::string tag_;
     fingerprint print_{};
-    instant charged_at_{};
+    typename remote_limit::instants charged_at_{};
     cost units_{0};
-    std::optional<typename fallback::local_ticket> local_;
+    std::optional<typename fallback::local_ticket> local_;  ///< what the in-process limiter of local{} counted
   };
 
   // The layer's side (stack.hpp): this limiter goes last, so that Redis is asked only for what passed here. The reading
   // is the caller's clock and decides nothing.
   ticket take(time_point, key_argument key, cost c) {
-    ticket t;
-    t.units_ = c;
-    t.print_ = print_of(key);
-    if (c.units == 0) {
-      t.answer = look(key, c);
-      return t;
-    }
-    time_point const now = clock_type::now();
-    if (auto const known = memory_.find(t.print_, c, now, counted_)) {
-      t.answer = *known;
-      return t;
-    }
-    t.tag_ = tag_of_argument(key);
-    cost wanted = memory_.wanted(t.print_, c, now);
-    auto asked = ask(t.tag_, wanted, now);
-    if (asked && asked->answer.outcome == verdict::limited && wanted != c)
-      asked = ask(t.tag_, wanted = c, now);  // less than a lease is left
-    if (!asked) {
-      auto given = degraded(key, c, asked.error());
-      t.answer = given.answer;
-      t.local_ = std::move(given.ticket);
-      return t;
-    }
-    t.charged_at_ = asked->charged_at;
-    t.answer = {{learn(key, t.print_, c, wanted, asked->answer, now)}, origin::redis, {}};
+    ticket t = decide(key, c);
+    if (t.tag_.empty()) t.tag_ = tag_of_argument(key);
+    if (c.units == 0) t.local_ = fallback_.warm(key, c);  // to charge more to
     return t;
   }
   void undo(ticket&& t) { give_back(t, t.units_); }
-  /// Gives c of the ticket's units back to where they came from. If Redis cannot be reached they stay counted.
+  /// Gives c of the ticket's units back to where they came from. If Redis cannot be reached they stay counted there.
   void give_back(ticket const& t, cost c) {
-    if (!t || c.units == 0) return;
     c = std::min(c, t.units_);
-    if (t.local_) {
-      fallback_.give_back(*t.local_, c);
-    } else if (t.answer.from == origin::lease) {
-      memory_.give_back(t.print_, c, clock_type::now());
-    } else if (t.answer.from == origin::redis) {
-      memory_.forget_denial(t.print_);
-      change(verb::refund, t.tag_, c, t.charged_at_);
-    }
+    if (!t || c.units == 0) return;
+    if (t.local_) fallback_.give_back(*t.local_, c);
+    if (t.answer.from == origin::lease) memory_.unspend(t.print_, c, clock_type::now());
+    if (t.answer.from != origin::redis) return;
+    remote_.change(verb::refund, t.tag_, c, &t.charged_at_);
+    memory_.refunded(t.print_, clock_type::now());
   }
+  /// Charges c more units to the ticket's key, where its own were counted.
   void charge_more(time_point, ticket const& t, cost c) {
-    if (!t.tag_.empty()) change(verb::charge, t.tag_, c, {});
+    if (c.units == 0) return;
+    if (t.local_) fallback_.charge_more(*t.local_, c);
+    if (t.answer.from == origin::redis || t.answer.from == origin::lease) remote_.change(verb::charge, t.tag_, c);
   }
 
   // ---- the side that redis::stack sees: a limit's part in a call for several ----------------------------------------
@@ -209,57 +179,25 @@ class limiter {
     else
       return tag_of(no_key{});
   }
-  void append_question(std::vector<std::string>& keys, detail::words& arguments, std::string_view tag, verb what,
-                       cost c) const {
-    for (std::size_t rule = 0; rule < detail::encoding<A>::rules; ++rule) keys.push_back(key_of(tag, id_, rule));
-    encoding_.append(arguments, what, c);
-  }
-  /// The decision that follows from what the script found.
-  detail::decoded read_answer(detail::reply_reader& from, instant now, cost c) const {
-    auto const found = encoding_.read(from, now, c);
-    detail::decoded d{encoding_.algorithm().describe(found, now, c),
-                      encoding_.algorithm().describe(found, now, cost{0}), now};
-    if constexpr (requires(A const& a) {
-                    { a.charged_at(found, now) } -> std::same_as<instant>;
-                  })
-      d.charged_at = encoding_.algorithm().charged_at(found, now);
-    return d;
-  }
+  remote_limit& in_redis() noexcept { return remote_; }
+  bool lends() const noexcept { return memory_.lends(); }
   /// A refusal that is known without asking.
   std::optional<remote_decision> known(key_argument key, cost c, time_point now) {
-    return memory_.find(print_of(key), c, now, counted_);
+    return known_of(print_of(key), c, now);
   }
-  bool lends() const noexcept { return memory_.lends(); }
+  /// Redis decided for several limits at once; this one's part.
   void answered(key_argument key, cost c, decision const& d, time_point asked) {
-    static_cast<void>(learn(key, print_of(key), c, c, d, asked));
+    if (d) fallback_.warm(key, c);
+    static_cast<void>(learn(print_of(key), c, c, d, asked));
   }
   using degraded_answer = typename fallback::given;
-  degraded_answer degraded(key_argument key, cost c, io_error error) {
-    note(error);
-    return fallback_.take(key, c, error.code);
-  }
+  degraded_answer degraded(key_argument key, cost c, std::error_code error) { return fallback_.take(key, c, error); }
   remote_decision degraded_peek(key_argument key, cost c, std::error_code error) const {
     return fallback_.peek(key, c, error);
   }
-  void undo_degraded(typename fallback::local_ticket const& t, cost c) { fallback_.give_back(t, c); }
-  /// A call of the script under this limiter's deadline and breaker.
-  result<reply> call(std::vector<std::string> const& keys, detail::words const& arguments, time_point now) {
-    auto const permit = breaker_.enter(now);
-    if (!permit) return io_error{errc::breaker_open, sent::no};
-    auto answer = detail::run_script(transport_, keys, arguments, now + options_.timeout, counted_);
-    if (!answer && counts_against_store(answer.error().code))
-      breaker_.failed(permit, clock_type::now());
-    else
-      breaker_.succeeded(permit, clock_type::now());
-    return answer;
+  void undo_degraded(degraded_answer const& given, cost c) {
+    if (given.ticket && given.answer) fallback_.give_back(*given.ticket, c);
   }
-  /// A call came to nothing.
-  void note(io_error const& e) {
-    counted_.add(counted_.degraded);
-    if (e.was == sent::unknown) counted_.add(counted_.maybe_counted);
-    if (!counts_against_store(e.code) && e.code != errc::breaker_open) counted_.add(counted_.misconfigured);
-  }
-  T& transport() const noexcept { return transport_; }
 
  private:
   static fingerprint print_of(key_argument key) {
@@ -270,76 +208,80 @@ class limiter {
       return {1, 1};
   }
 
+  /// What never fits is refused for good, which a refusal for now does not tell.
+  std::optional<remote_decision> known_of(fingerprint print, cost c, time_point now) {
+    if (remote_.never_fits(c)) return {};
+    return memory_.find(print, c, now, remote_.counted());
+  }
+
   /// A decision of the store was made for `taken` units, c of them for this call.
-  decision learn(key_argument key, fingerprint print, cost c, cost taken, decision const& d, time_point asked) {
-    counted_.add(counted_.by_redis);
-    if (d) fallback_.warm(key, c);
+  decision learn(fingerprint print, cost c, cost taken, decision const& d, time_point asked) {
+    auto& counted = remote_.counted();
+    counted.add(counted.by_redis);
     return memory_.learn(print, c, taken, d, asked);
   }
 
-  result<reply> ask_script(verb what, std::string_view tag, cost c, instant at, time_point now) {
-    std::vector<std::string> keys;
-    detail::words arguments;
-    char const letter = static_cast<char>(what);
-    arguments.add({&letter, 1});
-    append_question(keys, arguments, tag, what, c);
-    if (at > instant{}) arguments.add(static_cast<std::uint64_t>(at.time_since_epoch().count() / 1000));
-    return call(keys, arguments, now);
-  }
-
-  result<detail::decoded> ask(std::string_view tag, cost c, time_point now, verb what = verb::take) {
-    if (what == verb::take &&
-        encoding_.algorithm().describe(typename A::state{}, instant{}, c).outcome == verdict::never)
-      what = verb::peek;
-    auto const answer = ask_script(what, tag, c, {}, now);
-    if (!answer) return answer.error();
-    detail::reply_reader from(*answer);
-    bool const admitted = from.next() == 1;
-    instant const read_at = detail::from_microseconds(from.next());
-    auto const d = read_answer(from, read_at, c);
-    if (!from.whole() || static_cast<bool>(d.answer) != admitted) return io_error{errc::bad_reply, sent::unknown};
-    return d;
+  /// The answer to a call, and what undoes it but for a tag that the answer did not need.
+  ticket decide(key_argument key, cost c) {
+    ticket t;
+    t.units_ = c;
+    if (c.units == 0) {
+      t.answer = look(key, c);
+      return t;
+    }
+    time_point const now = clock_type::now();
+    t.print_ = print_of(key);
+    if (auto const known = known_of(t.print_, c, now)) {
+      t.answer = *known;
+      if (t.answer) t.local_ = fallback_.warm(key, c);
+      return t;
+    }
+    t.tag_ = tag_of_argument(key);
+    cost wanted = memory_.wanted(t.print_, c, now);
+    auto asked = remote_.ask(t.tag_, wanted, now);
+    if (asked && asked->answer.outcome == verdict::limited && wanted != c)
+      asked = remote_.ask(t.tag_, wanted = c, now);  // less than a lease is left
+    if (!asked) {
+      remote_.note_degraded(asked.error(), verb::take);
+      auto given = fallback_.take(key, c, asked.error().code);
+      t.answer = given.answer;
+      t.local_ = std::move(given.ticket);
+      return t;
+    }
+    t.charged_at_ = asked->charged_at;
+    t.answer = {{learn(t.print_, c, wanted, asked->answer, now)}, origin::redis, {}};
+    if (t.answer) t.local_ = fallback_.warm(key, c);
+    return t;
   }
 
   remote_decision look(key_argument key, cost c) {
-    auto const asked = ask(tag_of_argument(key), c, clock_type::now(), verb::peek);
+    auto const asked = remote_.ask(tag_of_argument(key), c, clock_type::now(), verb::peek);
     if (asked) return {{asked->answer}, origin::redis, {}};
-    note(asked.error());
+    remote_.note_degraded(asked.error(), verb::peek);
     return fallback_.peek(key, c, asked.error().code);
   }
 
-  std::error_code change(verb what, std::string_view tag, cost c, instant at) {
+  std::error_code settle(verb what, key_argument key, cost c) {
     if (c.units == 0) return {};
-    auto const answer = ask_script(what, tag, c, at, clock_type::now());
-    return answer ? std::error_code{} : answer.error().code;
-  }
-  std::error_code settle(verb what, key_argument key, cost c, instant at) {
-    if (what == verb::refund) memory_.forget_denial(print_of(key));
-    if (what == verb::charge) fallback_.warm(key, c);
-    return change(what, tag_of_argument(key), c, at);
+    if (what == verb::charge)
+      fallback_.charge(key, c);
+    else
+      fallback_.refund(key, c);
+    auto const error = remote_.change(what, tag_of_argument(key), c);
+    if (what == verb::refund) memory_.refunded(print_of(key), clock_type::now());
+    return error;
   }
 
   std::error_code drop(key_argument key) {
-    memory_.forget(print_of(key));
     fallback_.forget(key);
-    std::string const tag = tag_of_argument(key);
-    std::vector<std::string> keys;
-    for (std::size_t rule = 0; rule < detail::encoding<A>::rules; ++rule) keys.push_back(key_of(tag, id_, rule));
-    std::vector<std::string_view> all{"DEL"};
-    all.insert(all.end(), keys.begin(), keys.end());
-    auto const answer = detail::send(transport_, command{all, all[1]}, clock_type::now() + options_.timeout, counted_);
-    if (!answer) return answer.error().code;
-    return answer->is == reply::kind::error ? detail::error_of(*answer).code : std::error_code{};
+    auto const error = remote_.forget(tag_of_argument(key));
+    memory_.forget(print_of(key), clock_type::now());
+    return error;
   }
 
-  T& transport_;
-  std::string id_;
-  options options_;
-  detail::encoding<A> encoding_;
+  remote_limit remote_;
   fallback fallback_;
-  breaker breaker_;
   detail::memory memory_;
-  detail::atomic_counts counted_;
 };
 
 }  // namespace penstock::inline v0_1::redis

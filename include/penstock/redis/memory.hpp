@@ -17,7 +17,9 @@ class memory {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  memory(std::size_t denials, lease_options const& lease) : denied_(denials), leases_(lease) {}
+  /// longest_call: how long a question may be under way.
+  memory(std::size_t denials, lease_options const& lease, std::chrono::nanoseconds longest_call)
+      : denied_(denials), leases_(lease), longest_call_(longest_call) {}
 
   bool lends() const noexcept { return leases_.lends(); }
 
@@ -36,7 +38,9 @@ class memory {
   }
 
   /// How many units to ask for when c are wanted.
-  cost wanted(fingerprint key, cost c, time_point now) { return leases_.lends() ? leases_.wanted(key, c, now) : c; }
+  cost wanted(fingerprint key, cost c, time_point now) {
+    return leases_.lends() ? leases_.wanted(key, c, now, longest_call_) : c;
+  }
 
   /// Redis was asked for `taken` units, of which c are for this call, and answered d. What the call is told.
   decision learn(fingerprint key, cost c, cost taken, decision const& d, time_point asked) {
@@ -45,17 +49,18 @@ class memory {
   }
 
   /// Units of a lease that were not used after all.
-  void give_back(fingerprint key, cost c, time_point now) { leases_.give_back(key, c, now); }
-  /// Redis got units back.
-  void forget_denial(fingerprint key) { denied_.erase(key); }
-  void forget(fingerprint key) {
-    denied_.erase(key);
+  void unspend(fingerprint key, cost c, time_point now) { leases_.give_back(key, c, now); }
+  /// Redis got units back; or the attempt has ended, and perhaps it did.
+  void refunded(fingerprint key, time_point now) { denied_.given_back(key, now, longest_call_); }
+  void forget(fingerprint key, time_point now) {
+    refunded(key, now);
     leases_.erase(key);
   }
 
  private:
   class deny_cache denied_;
   lease_book leases_;
+  std::chrono::nanoseconds longest_call_;
 };
 
 }  // namespace penstock::inline v0_1::redis::detail

@@ -15,8 +15,8 @@
 //
 // Speed. Of a call's time Redis itself takes two thirds (the three commands), and each string or table made in Lua 0.1
 // us or more. So questions, answers (words.hpp) and states are packed doubles, not tables and digits; limits are gone
-// through backwards, so that the first one, mostly the only one, is still in local variables at the end; and there is no
-// function that each call would have to make.
+// through backwards, so that the first one, mostly the only one, is still in local variables at the end; and there is
+// no function that each call would have to make.
 
 #include <penstock/redis/sha1.hpp>
 
@@ -26,15 +26,14 @@
 namespace penstock::inline v0_1::redis {
 
 /// KEYS: one for each limit. ARGV: the verb (t take, p peek, c charge, r refund); for each limit a word of six numbers,
-/// its kind and what the script says there; to refund, the instant of the charge, if it is not now. The reply, in one
-/// word: the server's time, negative if refused, and what each limit found, in two numbers or four.
+/// its kind and what the script says there; to refund, for each limit the instant of the charge, if it is not now. The
+/// reply, in one word: the server's time, negative if refused, and what each limit found, in two numbers or four.
 inline constexpr std::string_view script =
     R"lua(-- Penstock: one decision over one or more limits. Times are whole microseconds.
 local call, format, pack, numbers, KEYS, ARGV = redis.call, string.format, struct.pack, struct.unpack, KEYS, ARGV
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local verb, limits, admitted, most = ARGV[1], #KEYS, true, 9007199254740992 -- 2^53: below it every whole number is exact
-local at = verb == 'r' and ARGV[limits + 2] and ARGV[limits + 2] + 0 or now
 -- What a limit found (two numbers, or four), and what is to become of its key: `value` until `us` from now; nil: nothing;
 -- false: the key goes. Of a log: forget the oldest logs[key][1], then append logs[key][2] times the value. `back`: it saw
 -- the clock set back.
@@ -53,6 +52,7 @@ for i = limits, 1, -1 do
     value, z, back = nil, nil, false
   end
   key, x, y = KEYS[i], 0, 0
+  local at = verb == 'r' and (ARGV[limits + 1 + i] or now) + 0
   local kind, a, b, c, d, den = numbers('<dddddd', ARGV[i + 1])
 
   if kind < 3 then

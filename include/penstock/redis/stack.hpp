@@ -10,16 +10,13 @@
 #include <penstock/redis/limiter.hpp>
 #include <penstock/redis/stack_base.hpp>
 
-#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <tuple>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace penstock::inline v0_1::redis {
 
@@ -47,7 +44,7 @@ class layer_stack : detail::stack_base<Layers...> {
       if (base::template at<I>().is_shadow())
         penstock::detail::refuse({"redis::stack", "layer"}, id + " on trial",
                                  "no shadow layers; sequential() has them");
-      if (&limiter.transport() != &limiter_at<0>().transport())
+      if (&limiter_at<I>().in_redis().transport() != &limiter_at<0>().in_redis().transport())
         penstock::detail::refuse({"redis::stack", "layer"}, id + " elsewhere", "limiters of one transport");
       each([&]<std::size_t J>() {
         if (I < J && limiter.limit_id() == limiter_at<J>().limit_id())
@@ -80,30 +77,26 @@ class layer_stack : detail::stack_base<Layers...> {
     time_point const now = std::chrono::steady_clock::now();
     if (what == verb::take && known_refusal(d, q, now)) return d;
 
-    std::vector<std::string> keys;
-    detail::words arguments;
+    detail::script_call asked;
     char const letter = static_cast<char>(what);
-    arguments.add({&letter, 1});
+    asked.arguments.add({&letter, 1});
     std::string tag;
     bool one_tag = true;
     each([&]<std::size_t I>() {
       q.template with_key<I>([&](auto const& key) {
         std::string of_key = limiter_at<I>().tag_of_argument(key);
-        if (keys.empty())
+        if (asked.keys.empty())
           tag = std::move(of_key);
         else if (of_key != tag)
           one_tag = false;
-        limiter_at<I>().append_question(keys, arguments, tag, what, q.costs[I]);
+        limiter_at<I>().in_redis().append_question(asked, tag, what, q.costs[I]);
       });
     });
-    if (keys.empty()) return d;  // no layer applies
-
-    result<reply> const answer =
-        one_tag ? limiter_at<0>().call(keys, arguments, now) : io_error{errc::cross_slot, sent::no};
-    if (!answer) return degraded(std::move(d), q, answer.error(), what);
-    if (!read(d, q, *answer, now, what))
-      return degraded(base::fresh_decision(), q, {errc::bad_reply, sent::unknown}, what);
-    return d;
+    if (asked.keys.empty()) return d;  // no layer applies
+    if (!one_tag) return degraded(q, {errc::cross_slot, sent::no}, what);
+    auto const answer = limiter_at<0>().in_redis().call(asked, now, [&](reply const& r) { return read(q, r); });
+    if (!answer) return degraded(q, answer.error(), what);
+    return told(std::move(d), q, *answer, now, what);
   }
 
   bool known_refusal(decision_type& d, auto const& q, time_point now) {
@@ -121,59 +114,71 @@ class layer_stack : detail::stack_base<Layers...> {
     return refused;
   }
 
-  bool read(decision_type& d, auto const& q, reply const& answer, time_point asked, verb what) {
+  /// What the script found, and whether it admitted.
+  struct outcome {
+    bool admitted = false;
+    std::tuple<detail::decoded<typename Layers::limiter_type::algorithm_type>...> found{};
+  };
+  result<outcome> read(auto const& q, reply const& answer) {
     detail::reply_reader from(answer);
-    bool const admitted = from.next() == 1;
+    outcome o;
+    o.admitted = from.next() == 1;
     instant const read_at = detail::from_microseconds(from.next());
     bool all = true;
-    std::array<detail::decoded, count> found{};
     each([&]<std::size_t I>() {
       q.template with_key<I>([&](auto const&) {
-        found[I] = limiter_at<I>().read_answer(from, read_at, q.costs[I]);
-        all = all && found[I].answer;
+        auto const& f = std::get<I>(o.found) = limiter_at<I>().in_redis().read_answer(from, read_at, q.costs[I]);
+        all = all && f.answer;
       });
     });
-    if (!from.whole() || all != admitted) return false;
+    if (!from.whole() || all != o.admitted) return io_error{errc::bad_reply, sent::unknown};
+    return o;
+  }
+
+  decision_type told(decision_type d, auto const& q, outcome const& o, time_point asked, verb what) {
     each([&]<std::size_t I>() {
       q.template with_key<I>([&](auto const& key) {
-        decision const& answered = admitted || !found[I].answer ? found[I].answer : found[I].present;
+        auto const& f = std::get<I>(o.found);
+        decision const& answered = o.admitted || !f.answer ? f.answer : f.present;
         d.tell(I, {{answered}, origin::redis, {}});
-        if (what == verb::take && (admitted || !answered)) limiter_at<I>().answered(key, q.costs[I], answered, asked);
+        if (what == verb::take && (o.admitted || !answered)) limiter_at<I>().answered(key, q.costs[I], answered, asked);
       });
     });
     d.conclude();
-    return true;
+    return d;
   }
 
   /// Each layer by its own policy, and still all or nothing.
-  decision_type degraded(decision_type d, auto const& q, io_error const& error, verb what) {
+  decision_type degraded(auto const& q, io_error const& error, verb what) {
+    limiter_at<0>().in_redis().note_degraded(error, what);
+    decision_type d = base::fresh_decision();
     each([&]<std::size_t I>() {
       q.template with_key<I>(
           [&](auto const& key) { d.tell(I, limiter_at<I>().degraded_peek(key, q.costs[I], error.code)); });
     });
     d.conclude();
-    if (!d || what == verb::peek) {
-      limiter_at<0>().note(error);
-      return d;
-    }
+    if (what == verb::peek) return d;
+    // Refused: those that do are asked in earnest, because a limiter whose clock was set back must hear of it. What one
+    // of them admits after all, another having been quicker, is given back. Admitted: all are asked, until one is not.
+    bool const refused = !d;
     bool overtaken = false;
-    d = base::fresh_decision();
+    decision_type taken = base::fresh_decision();
     std::tuple<std::optional<typename Layers::limiter_type::degraded_answer>...> given;
     each([&]<std::size_t I>() {
-      if (overtaken) return;
+      if (overtaken || (refused && d.report(I).decision)) return;
       q.template with_key<I>([&](auto const& key) {
-        auto const& answer = std::get<I>(given).emplace(limiter_at<I>().degraded(key, q.costs[I], error));
-        d.tell(I, answer.answer);
-        overtaken = !answer.answer;
+        auto const& answer = std::get<I>(given).emplace(limiter_at<I>().degraded(key, q.costs[I], error.code));
+        taken.tell(I, answer.answer);
+        overtaken = !refused && !answer.answer;
       });
     });
-    if (overtaken)
+    if (refused || overtaken)
       base::each_backwards([&]<std::size_t I>() {
-        if (auto const& g = std::get<I>(given); g && g->ticket && g->answer)
-          limiter_at<I>().undo_degraded(*g->ticket, q.costs[I]);
+        if (auto const& g = std::get<I>(given)) limiter_at<I>().undo_degraded(*g, q.costs[I]);
       });
-    d.conclude();
-    return d;
+    if (refused) return d;
+    taken.conclude();
+    return taken;
   }
 };
 
