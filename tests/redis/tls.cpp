@@ -94,6 +94,7 @@ TEST_CASE("over TLS: a server that nobody vouches for gets no command") {
   CHECK(d.outcome == verdict::limited);
   CHECK(s.took < 2s);
   CHECK(s.pool.stats().open == 0);
+  CHECK(s.limited.stats().maybe_counted == 0);  // it failed before any command
   CHECK(used(server.plain) == 0);
 }
 
@@ -108,7 +109,7 @@ TEST_CASE(
   server.plain.freeze();
   check_degraded(hasty.ask(), redis::errc::timeout);  // it never shook hands
   hasty.check_waited();
-  CHECK(hasty.pool.stats().open == 0);
+  CHECK(hasty.limited.stats().maybe_counted == 0);
   server.plain.thaw();
   hasty.limit = 2s;
   check_admitted(
@@ -119,7 +120,49 @@ TEST_CASE(
   check_degraded(hasty.ask(), redis::errc::timeout);  // it had
   hasty.check_waited();
   server.plain.thaw();
-  CHECK(hasty.limited.stats().maybe_counted == 2);
+  CHECK(hasty.limited.stats().maybe_counted == 1);
+  CHECK(hasty.pool.stats().open == 0);
+}
+
+TEST_CASE("over TLS: a handshake goes on when the call's deadline comes first") {
+  tls_server server;
+  auto const context = trusting(server.made.path("ca.crt"));
+  subject s(server.at(context.get()), {.connect_timeout = 1h});
+  server.plain.freeze();
+  for (int call = 0; call < 2; ++call) {
+    check_degraded(s.ask(), redis::errc::timeout);
+    s.check_waited();
+    CHECK(s.pool.stats().idle == 1);
+  }
+  server.plain.thaw();
+  check_admitted(
+      redis_limiter(s.pool, "f", {.refill = "100/10 d"_rate}, redis::fail_closed{told}, settings(5s)).allow("k"), 99);
+  CHECK(s.pool.stats().made == 1);
+  CHECK(s.limited.stats().maybe_counted == 0);
+}
+
+TEST_CASE("over TLS: AUTH and SELECT, also where PING is not permitted") {
+  tls_server server;
+  auto const context = trusting(server.made.path("ca.crt"));
+  redis::hiredis_pool admin(server.plain.at());
+  REQUIRE(say(admin, {"ACL", "SETUSER", "default", "-ping"}).text == "OK");
+  auto at = server.at(context.get());
+  subject nobody(at, {}, settings(5s));
+  nobody.limit = 5s;
+  check_admitted(nobody.ask(), 99);
+  say(admin, {"CONFIG", "SET", "requirepass", "right"});
+  at.password = "wrong";
+  subject wrong(at, {}, settings(5s));
+  wrong.limit = 5s;
+  check_degraded(wrong.ask(), redis::errc::misconfigured);
+  CHECK(wrong.pool.stats().made == 1);
+  at.password = "right";
+  at.database = 3;
+  subject right(at, {}, settings(5s));
+  right.limit = 5s;
+  check_admitted(right.ask(), 99);
+  check_admitted(right.ask(), 98);
+  CHECK(right.pool.stats().made == 1);
 }
 
 TEST_CASE("over TLS: killed in mid-connection") {
