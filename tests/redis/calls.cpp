@@ -165,7 +165,7 @@ struct shifted_window : penstock::algorithm::fixed_window {
 
   bool admits(state const& s, penstock::instant now, cost c) const { return base::admits(s, now + shift, c); }
   void charge(state& s, penstock::instant now, cost c) const { base::charge(s, now + shift, c); }
-  void refund(state& s, penstock::instant at, cost c) const { base::refund(s, at, c); }
+  using base::refund;
   penstock::decision describe(state const& s, penstock::instant now, cost c) const {
     return base::describe(s, now + shift, c);
   }
@@ -180,7 +180,9 @@ struct shifted_window : penstock::algorithm::fixed_window {
   bool reanchor(state& s, penstock::instant now) const { return base::reanchor(s, now + shift); }
   bool is_fresh(state const& s, penstock::instant now) const { return base::fresh_at(s) <= now + shift; }
   bool is_forgettable(state const& s, penstock::instant now) const { return is_fresh(s, now); }
-  penstock::instant charged_at(state const& s, penstock::instant now) const { return base::charged_at(s, now + shift); }
+  receipt charged_at(state const& s, penstock::instant now, cost c) const {
+    return base::charged_at(s, now + shift, c);
+  }
 };
 
 }  // namespace

@@ -148,7 +148,10 @@ TEST_CASE("a connection that cannot be made leaves its place, to those that wait
   s.gate = false;
   s.breaks = true;
   std::thread holder([&] { (void)s.run("hold"); });
-  s.wait_until([](auto const& now) { return now.open == 1; });
+  s.wait_until([&](auto const&) {
+    std::lock_guard const guard(s.mutex);
+    return !s.sent.empty();  // its connection is made
+  });
   std::atomic<int> thrown = 0, made = 0;
   s.on_begin = [&] {
     if (made++ == 0) throw std::bad_alloc();

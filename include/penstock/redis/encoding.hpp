@@ -243,6 +243,7 @@ inline constexpr bool can_lease = std::same_as<A, algorithm::token_bucket> || st
 
 /// The instant under which a charge is kept, as the script is told to refund it.
 constexpr instant instant_of(instant charged_at) noexcept { return charged_at; }
+constexpr instant instant_of(auto const& receipt) noexcept { return receipt.at; }
 
 template <class Receipt>
 inline constexpr bool is_of_rules = false;

@@ -62,7 +62,7 @@ class remote_limit {
     A const& algorithm = encoding_.algorithm();
     auto const state = encoding_.read(from, now, c);
     found f{algorithm.describe(state, now, c), algorithm.describe(state, now, cost{0}), {}};
-    write_instants(penstock::detail::receipt(algorithm, state, now), f.charged_at.data());
+    write_instants(penstock::detail::receipt(algorithm, state, now, c), f.charged_at.data());
     return f;
   }
 
