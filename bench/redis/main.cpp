@@ -107,9 +107,9 @@ double busy_server_time(redis::hiredis_pool& pool, std::uint16_t port, std::vect
 void floor_of_scripts(redis::hiredis_pool& pool, std::uint16_t port) {
   for (auto const& [name, script] :
        {std::pair{"`return 1`", "return 1"},
-        std::pair{"TIME, GET, SET PX",
+        std::pair{"TIME, GET, PSETEX",
                   "redis.call('TIME') redis.call('GET', KEYS[1]) "
-                  "redis.call('SET', KEYS[1], '1764000000123456', 'PX', '60000') return 1"}}) {
+                  "redis.call('PSETEX', KEYS[1], '60000', '1764000000123456') return 1"}}) {
     std::string const sha1 = test::say(pool, {"SCRIPT", "LOAD", script}).text;
     auto const ask = [&] { test::say(pool, {"EVALSHA", sha1, "1", "floor"}); };
     auto const apart = measure(pool, ask);
