@@ -15,14 +15,13 @@
 // safe because a slot that is given away has been swapped to `busy` first, and its newcomer's word lies above the old
 // one (the old one was fresh, at or before now, or was joined), so an old word does not come back. Whatever lowers a
 // word (refund, forget, re-anchoring) takes the lock. Zero comes back, whenever a key is forgotten or wholly refunded:
-// it is left under the lock too. One coincidence remains: a thread
-// that sleeps between its look at the tag and its swap, while a refund and another key's taking the slot bring back, to
-// the 1/M ns, the word it saw, charges that key.
+// it is left under the lock too. One coincidence remains: a thread that sleeps between its look at the tag and its
+// swap, while a refund and another key's taking the slot bring back, to the 1/M ns, the word it saw, charges that key.
 
 #include <penstock/key.hpp>
 #include <penstock/store.hpp>
-#include <penstock/store/snapshot.hpp>
 #include <penstock/store/table_layout.hpp>
+#include <penstock/store/table_snapshot.hpp>
 
 #include <algorithm>
 #include <array>
@@ -133,61 +132,13 @@ class table::of {
         if (!penstock::detail::is_fresh(algorithm, held, now)) visit(fingerprint{tag, 0}, held);
   }
 
-  /// Floors stand before the entries, but are read after them: a key that is dropped meanwhile is in one or the other.
   void save(A const& algorithm, instant now, penstock::detail::snapshot_writer& out) const {
-    out.word(layout_.shards());
-    out.word(layout_.lines_in_shard());
-    auto floors = out.leave_out(layout_.shards() * penstock::detail::word_count<state>);
-    for (std::size_t i = 0; i < layout_.lines(); ++i)
-      for (std::size_t index = i * line::slots; auto const& [tag, held] : layout_.copy(i)) {
-        if (!penstock::detail::is_fresh(algorithm, held, now)) {
-          out.word(index);
-          out.word(tag);
-          out.state(algorithm.relative(held, now));
-        }
-        ++index;
-      }
-    for (std::size_t i = 0; i < layout_.shards(); ++i) {
-      auto const& head = *layout_.head_at(i);
-      floors.state(algorithm.relative(head.lock.consistent([&] { return head.floor.load(); }), now));
-    }
+    penstock::detail::save_table(layout_, algorithm, now, out);
   }
-
   /// Takes over what save wrote, from a table of the same shape; nothing is changed unless all of it is right. `then`
   /// is the reading to which distances refer. Not while others use the table.
   void load(A const& algorithm, instant now, instant then, penstock::detail::snapshot_reader& in) {
-    in.expect("shards (max_keys)", layout_.shards());
-    in.expect("lines (max_keys)", layout_.lines_in_shard());
-    constexpr std::size_t words = 2 + penstock::detail::word_count<state>;
-    if (in.left() < layout_.shards() * (words - 2) || (in.left() - layout_.shards() * (words - 2)) % words != 0)
-      penstock::detail::refuse("snapshot: it ends too early");
-    auto check = in;
-    for (std::size_t i = 0; i < layout_.shards(); ++i) check.template state<state>();
-    for (std::uint64_t before = 0; check.left() != 0;) {
-      std::uint64_t const index = check.word();
-      if (index >= layout_.slots() || index + 1 <= before)
-        penstock::detail::refuse("snapshot: its slots are out of order");
-      before = index + 1;
-      check.word();
-      check.template state<state>();
-    }
-    auto const arrived = [&](state const& relative) {
-      state const s = algorithm.absolute(relative, then);
-      return penstock::detail::is_fresh(algorithm, s, now) ? state{} : s;
-    };
-    for (std::size_t i = 0; i < layout_.shards(); ++i)
-      layout_.head_at(i)->floor.store(arrived(in.template state<state>()));
-    for (std::size_t i = 0; i < layout_.lines(); ++i)
-      for (std::size_t k = 0; k < line::slots; ++k) {
-        layout_.line_at(i)->tags[k].store(0, std::memory_order_release);
-        layout_.line_at(i)->states[k].store(state{});
-      }
-    while (in.left() != 0) {
-      auto const index = static_cast<std::size_t>(in.word());
-      line& l = *layout_.line_at(index / line::slots);
-      l.tags[index % line::slots].store(in.word(), std::memory_order_release);
-      l.states[index % line::slots].store(arrived(in.template state<state>()));
-    }
+    penstock::detail::load_table(layout_, algorithm, now, then, in);
   }
 
  private:
