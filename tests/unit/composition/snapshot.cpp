@@ -59,7 +59,7 @@ bytes signed_again(bytes b) {
 TEST_CASE("what is restored decides as what was saved, with the time that passed meanwhile") {
   for_each_that_can([]<class A>(std::type_identity<A>, typename A::config const& config) {
     for (nanoseconds const asleep :
-         {nanoseconds{0s}, nanoseconds{1ns}, nanoseconds{2500ms}, nanoseconds{9s}, nanoseconds{1h}}) {
+         {nanoseconds{0s}, nanoseconds{1us}, nanoseconds{2500ms}, nanoseconds{9s}, nanoseconds{1h}}) {
       INFO("asleep for " << asleep.count() << " ns");
       manual_clock before{77h}, after{3s};
       by_name<A> saved(config, {.max_keys = 200}, before);
