@@ -75,7 +75,9 @@ class tiered {
     for (std::size_t number = 0; number < plans.size(); ++number)
       tiers_.push_back(std::make_unique<detail::plans<rule>>(rule(plans[number], number, widest)));
   }
-  tiered(std::initializer_list<std::pair<Tier, config>> tiers, C clock)
+  /// (A template, so that {} means the options.)
+  template <std::convertible_to<C> Given = C>
+  tiered(std::initializer_list<std::pair<Tier, config>> tiers, Given clock)
       : tiered(tiers, store_options{}, std::move(clock)) {}
   tiered(tiered const&) = delete;
   tiered& operator=(tiered const&) = delete;

@@ -411,3 +411,9 @@ TEST_CASE("a window of one plan gives back nothing of another's") {
   limit.undo(std::move(early));
   CHECK(limit.peek(plan::fast, 1, cost{0}).remaining == 0);
 }
+
+TEST_CASE("empty braces after the plans are the store's options") {
+  enum class plan { only };
+  tiered<token_bucket, plan, int> limit({{plan::only, {.refill = per_hour(10)}}}, {});
+  CHECK(limit.allow(plan::only, 1));
+}
