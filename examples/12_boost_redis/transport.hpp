@@ -52,10 +52,18 @@ class boost_redis {
       bool const late = std::chrono::steady_clock::now() >= until;
       return io_error{late ? errc::timeout : errc::closed, sent::unknown};
     }
-    return reply_of(found);
+    auto answer = reply_of(found);
+    if (answer && is_answer(*answer, c)) return answer;
+    // Not from whom we asked: the connection is closed, and made anew.
+    boost::asio::dispatch(context_, [this] { connection_.cancel(boost::redis::operation::run); });
+    return io_error{errc::bad_reply, sent::unknown};
   }
 
  private:
+  static bool is_answer(penstock::redis::reply const& r, penstock::redis::command const& to) {
+    using kind = penstock::redis::reply::kind;
+    return r.is == kind::error || to.answer_size == 0 || (r.is == kind::text && r.text.size() == to.answer_size);
+  }
   static penstock::redis::result<penstock::redis::reply> reply_of(boost::redis::generic_response const& found) {
     using penstock::redis::reply, boost::redis::resp3::type;
     if (!found.has_value()) return reply{reply::kind::error, {}, found.error().diagnostic};
