@@ -29,10 +29,11 @@ namespace redis = penstock::redis;
 /// The shared server, which a test may cut off, or overtake a call to.
 struct line {
   std::atomic<bool> cut{false};
-  std::function<void()> meanwhile;  ///< once, while the next call's answer is on its way
+  std::function<void()> before, meanwhile;  ///< once: the next call is sent, or its answer is on its way
 
   redis::result<redis::reply> execute(redis::command const& c, redis::deadline until) {
     if (cut) return redis::io_error{redis::errc::closed, redis::sent::unknown};
+    if (auto const first = std::exchange(before, nullptr)) first();
     auto const then = std::exchange(meanwhile, nullptr);
     auto answer = test::shared_pool().execute(c, until);
     if (then) then();
@@ -163,13 +164,14 @@ TEST_CASE("a refusal overtaken by this instance's own refund or forget is not re
   CHECK(limited.allow("k"));
 }
 
-TEST_CASE("and no more is one that comes between the refund and its answer") {
+TEST_CASE("and no more is one that comes while the refund or forget is on its way") {
   line transport;
   bucket limited(transport, test::fresh_id("settle"), hundred, redis::fail_closed{1h}, patient);
   REQUIRE(limited.allow("k", cost{100}));
-  transport.meanwhile = [&] { CHECK_FALSE(limited.allow("k", cost{60})); };
-  CHECK_FALSE(limited.refund("k", cost{50}));
-  CHECK(limited.allow("k", cost{50}));
+  bool const forgets = GENERATE(false, true);
+  transport.before = [&] { CHECK(limited.allow("k").from == redis::origin::redis); };
+  CHECK_FALSE((forgets ? limited.forget("k") : limited.refund("k", cost{100})));
+  CHECK(limited.allow("k"));
 }
 
 TEST_CASE("what can never fit is not told to come back later, whatever is known of the key") {
