@@ -128,6 +128,7 @@ TEST_CASE("what is undone, given back or refunded is free again here as well as 
   SECTION("beyond the local share") {
     bucket half(transport, limited.limit_id().data(), hundred, redis::local{0.1}, patient);
     auto ticket = half.take({}, "k", cost{15});
+    CHECK(left_here(transport, half) == 0);
     half.undo(std::move(ticket));
     CHECK(left_here(transport, half) == 10);
   }
