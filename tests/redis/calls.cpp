@@ -157,13 +157,16 @@ TEST_CASE("forget opens the breaker as other calls do, and is not sent while it 
 
 namespace {
 
-/// An aligned window whose clock can be set back.
+/// An aligned window whose clock can be set back, and which may admit what it was just about to refuse.
 struct shifted_window : penstock::algorithm::fixed_window {
   using base = penstock::algorithm::fixed_window;
   using base::base, base::state;
   static inline std::chrono::nanoseconds shift{};
+  static inline int refusals = 1'000'000;  ///< after so many it admits all
 
-  bool admits(state const& s, penstock::instant now, cost c) const { return base::admits(s, now + shift, c); }
+  bool admits(state const& s, penstock::instant now, cost c) const {
+    return base::admits(s, now + shift, c) || --refusals < 0;
+  }
   void charge(state& s, penstock::instant now, cost c) const { base::charge(s, now + shift, c); }
   using base::refund;
   penstock::decision describe(state const& s, penstock::instant now, cost c) const {
@@ -215,4 +218,19 @@ TEST_CASE("a degraded stack tells a local limiter that its clock was set back, s
   shifted_window::shift = -4h;
   CHECK(ask());
   CHECK(other.degraded_peek("k", cost{0}, {}).remaining == 96);  // who admitted is not charged when another refuses
+}
+
+TEST_CASE("what a local limiter admits of a degraded stack that another look refused is given back") {
+  told_transport transport{failing(redis::errc::timeout, redis::sent::unknown), {}, {}};
+  redis::limiter<shifted_window, std::string, told_transport> window(transport, "w", {.limit = "3/h"_rate},
+                                                                     redis::local{1}, settings());
+  auto stack = redis::stack(penstock::layer("window", window, [](std::string_view who) { return who; }));
+  shifted_window::shift = {};
+  for (int call = 0; call < 3; ++call) CHECK(stack.allow(std::string_view("k")));
+  shifted_window::refusals = 1;
+  CHECK(stack.allow(std::string_view("k")).outcome == verdict::limited);
+  CHECK(shifted_window::refusals < 0);  // it did
+  shifted_window::refusals = 1'000'000;
+  (void)window.refund("k", cost{3});
+  CHECK(window.degraded_peek("k", cost{0}, {}).remaining == 3);
 }
