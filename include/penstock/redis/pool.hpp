@@ -45,12 +45,14 @@ inline pool_options const& checked(pool_options const& o) {
   return o;
 }
 
-/// A Connection is made by begin(endpoint, deadline) (null when that fails at once) and has: establish(deadline) ->
-/// optional<io_error>, idempotent, which what comes first ends: its own deadline or that of begin(); round_trip(words,
-/// size of the answer, deadline) -> result<reply>; is_pending(), made but not established; is_overdue(now), and its
-/// time is over; came_through(deadline), one look at such a connection: it has got further meanwhile, and has until
-/// then to end; is_broken(); has_input(), something to read that nobody asked for, or the end. Concurrency: safe from
-/// any thread.
+/// A Connection is made by begin(endpoint, deadline), null when that fails at once, and has:
+///   establish(deadline) -> optional<io_error>   idempotent; what is not done at the deadline goes on, up to begin()'s
+///   round_trip(words, answer_size, deadline) -> result<reply>
+///   is_pending(), is_overdue(now)               not established; and its own time is over
+///   came_through(deadline)                      one look at such a one: it has got further, and has until then to end
+///   has_input()                                 something to read that nobody asked for, or the end
+///   is_broken()
+/// Concurrency: safe from any thread.
 template <class Connection, class Endpoint>
 class pool {
  public:
