@@ -64,12 +64,13 @@ for i = limits, 1, -1 do
     if state then
       if #state == 24 then
         u, n, promised = numbers('<ddd', state)
+        if not (u >= 0 and u < most and n >= 0 and n < most and promised >= 0 and promised < most
+          and u % 1 + n % 1 + promised % 1 == 0) then error('BADSTATE ' .. key) end
+        if n >= den then u, n = u + 1, 0 end -- another configuration's denominator: to the strict side
       else
-        u = #state == 16 and string.find(state, '^[1-9]%d+$') and tonumber(state) or -1
+        u = #state == 16 and tonumber(state) or 0 -- which stops at a NUL: what it makes of such is too small
+        if not (u >= 1e15 and u < most and u % 1 == 0) then error('BADSTATE ' .. key) end
       end
-      if not (u >= 0 and u < most and n >= 0 and n < most and promised >= 0 and promised < most
-        and u % 1 + n % 1 + promised % 1 == 0) then error('BADSTATE ' .. key) end
-      if n >= den then u, n = u + 1, 0 end -- another configuration's denominator: to the strict side
     end
     local wu, wn, made -- to be written
     if verb == 'r' then
