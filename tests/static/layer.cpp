@@ -63,7 +63,7 @@ static_assert(forwarding_references_bind());
 
 /// The same in a loop over what a stack answered, kept or not.
 template <class Decision>
-[[maybe_unused]] std::uint64_t sum_of_limits(Decision& kept) {
+inline std::uint64_t sum_of_limits(Decision& kept) {
   std::uint64_t sum = 0;
   for (auto [name, d] : kept.layers()) sum += name.size() + d.limit;
   for (auto& [name, d] : kept.layers()) sum += name.size() + d.limit;
