@@ -230,8 +230,6 @@ class limiter {
     friend limiter;
     place at_{};
     detail::receipt_of<A> charged_at_{};
-    detail::plan<A> const* under_ =
-        nullptr;  ///< a unit is what it was then; configurations live as long as the limiter
     cost units_{0};
   };
 
@@ -250,7 +248,7 @@ class limiter {
   /// Gives back `c` of the ticket's units (all of them, if c is left out).
   void undo(ticket&& t) { give_back(t, t.units_); }
   void give_back(ticket const& t, cost c) {
-    if (t && t.under_ != nullptr) core_.give_back(*t.under_, t.charged_at_, t.at_, std::min(c, t.units_));
+    if (t) core_.give_back(plans_.current(), t.charged_at_, t.at_, std::min(c, t.units_));
   }
   /// Charges `c` more units to the ticket's key.
   void charge_more(time_point now, ticket const& t, cost c) {
@@ -303,10 +301,8 @@ class limiter {
  private:
   template <class Ask>
   ticket issue(place const& p, instant now, cost c, Ask ask) {
-    auto const& plan = plans_.current();
-    auto const t = core_.take(plan, now, p, c, detail::remembering<Ask>{ask});
+    auto const t = core_.take(plans_.current(), now, p, c, detail::remembering<Ask>{ask});
     ticket issued;
-    issued.under_ = &plan;
     issued.answer = t.answer;
     issued.at_ = p;
     issued.charged_at_ = t.charged_at;

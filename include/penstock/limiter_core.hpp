@@ -161,10 +161,15 @@ class limiter_core {
     });
   }
 
-  /// charged_at: an instant, or the receipt of a ticket, and the plan under which that was charged.
+  /// charged_at: an instant, or the receipt of a ticket.
   void give_back(plan<A> const& p, auto const& charged_at, place const& at, cost c) {
+    amend(p, at, [&](state& s) { p.algorithm.refund(s, charged_at, c); });
+  }
+  /// change(s) may lower the state of a held key.
+  template <class Change>
+  void amend(plan<A> const& p, place const& at, Change change) {
     store_.amend(p.algorithm, at, [&](state& s) {
-      p.algorithm.refund(s, charged_at, c);
+      change(s);
       return true;
     });
   }

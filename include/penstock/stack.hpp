@@ -4,9 +4,10 @@
 //   auto limits = stack(layer("user", per_user, &request::user), layer("tenant", per_tenant, &request::tenant),
 //   layer("site", site)); if (auto d = limits.allow(request); !d) reply_429(d.limited_by(), d.retry_after);
 //
-// All layers are peeked at first, at one reading per type of clock; only when none refuses are they taken from, each
-// conditionally. A layer that was overtaken meanwhile refuses, and what was taken before it is undone, with the instant
-// it was taken at. So a refused request leaves every layer as it was, and no layer ever admits above its limit.
+// All layers are peeked at first, at one reading per type of clock; only when none refuses are all taken from, each
+// conditionally. (One that refuses is asked in earnest too, for it may have to note something.) A layer that was
+// overtaken meanwhile refuses, and what was taken before it is undone, with the instant it was taken at. So a refused
+// request leaves every layer as it was, and no layer ever admits above its limit.
 
 #include <penstock/config_error.hpp>
 #include <penstock/layer.hpp>
@@ -229,17 +230,26 @@ class layer_stack {
 
   using tickets = std::tuple<std::optional<typename Layers::limiter_type::ticket>...>;
 
-  /// Gives back what was taken, the last layer first, unless it is dismissed: also when a layer throws.
+  /// The last layer first.
+  void give_back(tickets& taken) {
+    each([&]<std::size_t J>() {
+      constexpr std::size_t I = count - 1 - J;
+      if (auto& t = std::get<I>(taken); t && t->answer) at<I>().limiter().undo(std::move(*t));
+    });
+  }
+  /// Gives back what was taken when a layer throws. If giving back throws too, the rest stays taken.
   struct rollback {
     layer_stack& stack;
     tickets& taken;
     bool dismissed = false;
     ~rollback() {
+#ifdef __cpp_exceptions
       if (dismissed) return;
-      each([&]<std::size_t J>() {
-        constexpr std::size_t I = count - 1 - J;
-        if (auto& t = std::get<I>(taken); t && t->answer) stack.at<I>().limiter().undo(std::move(*t));
-      });
+      try {
+        stack.give_back(taken);
+      } catch (...) {
+      }
+#endif
     }
   };
 
@@ -262,9 +272,12 @@ class layer_stack {
           overtaken = d.reports_[I].refuses();
         });
       });
-      back.dismissed = !overtaken;
+      back.dismissed = true;
     }
-    if (overtaken) return nothing_charged(std::move(d), q);
+    if (overtaken) {
+      give_back(taken);
+      return nothing_charged(std::move(d), q);
+    }
     if constexpr (decision_type::holds_permits) d.permits_ = std::move(taken);
     d.conclude();
     return d;

@@ -184,7 +184,6 @@ class tiered {
     friend tiered;
     place at_{};
     detail::receipt_of<rule> charged_at_{};
-    detail::plan<rule> const* under_ = nullptr;
     cost units_{0};
     Tier plan_{};
   };
@@ -197,7 +196,12 @@ class tiered {
   }
   void undo(ticket&& t) { give_back(t, t.units_); }
   void give_back(ticket const& t, cost c) {
-    if (t && t.under_ != nullptr) core_.give_back(*t.under_, t.charged_at_, t.at_, std::min(c, t.units_));
+    if (!t || !configured(t.plan_)) return;
+    core_.amend(rule_for(t.plan_), t.at_, [&](typename rule::state& s) {
+      auto const& wrote =
+          s.tier < tiers_.size() ? tiers_[static_cast<std::size_t>(s.tier)]->current() : rule_for(t.plan_);
+      wrote.algorithm.plan().refund(s.inner, t.charged_at_, std::min(c, t.units_));
+    });
   }
   void charge_more(time_point now, ticket const& t, cost c) {
     if (configured(t.plan_)) core_.settle(rule_for(t.plan_), to_instant(now), t.at_, c);
@@ -225,8 +229,7 @@ class tiered {
       t.answer = not_configured();
       return t;
     }
-    t.under_ = &rule_for(k.plan);
-    auto const taken = core_.take(*t.under_, to_instant(now), t.at_, c, detail::remembering<Ask>{ask});
+    auto const taken = core_.take(rule_for(k.plan), to_instant(now), t.at_, c, detail::remembering<Ask>{ask});
     t.answer = taken.answer;
     t.charged_at_ = taken.charged_at;
     return t;

@@ -125,12 +125,12 @@ TEST_CASE("what is undone, given back or refunded is free again here as well as 
     REQUIRE(limited.allow("k", cost{30}));
     CHECK_FALSE(limited.refund("k", cost{30}));
   }
-  SECTION("beyond the local share") {
-    bucket half(transport, limited.limit_id().data(), hundred, redis::local{0.1}, patient);
-    auto ticket = half.take({}, "k", cost{15});
-    CHECK(left_here(transport, half) == 0);
-    half.undo(std::move(ticket));
-    CHECK(left_here(transport, half) == 10);
+  SECTION("beyond the local share, there alone: nobody knows how much of a debt was counted") {
+    bucket tenth(transport, limited.limit_id().data(), hundred, redis::local{0.1}, patient);
+    auto ticket = tenth.take({}, "k", cost{15});
+    CHECK(left_here(transport, tenth) == 0);
+    tenth.undo(std::move(ticket));
+    CHECK(left_here(transport, tenth) == 0);
   }
   SECTION("of the local limiter") {
     transport.cut = true;

@@ -102,7 +102,7 @@ class all_of {
       (std::get<I>(rules_).refund(detail::part<I>(s), detail::part<I>(charged_at), c), ...);
     }(indices{});
   }
-  /// The instants under which a charge at this reading is kept, rule by rule.
+  /// How a charge at this reading is kept, rule by rule.
   constexpr receipt charged_at(state const& s, instant now, cost c) const {
     receipt r;
     [&]<std::size_t... I>(std::index_sequence<I...>) {

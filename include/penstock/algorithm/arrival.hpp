@@ -139,10 +139,11 @@ class arrival {
 
   /// The word after a refund: not below the instant of the charge, and exactly there means fresh. A word that is not
   /// above it does not hold that charge.
-  constexpr word refunded(word w, word n, cost c) const noexcept {
+  constexpr word refunded(word w, word n, cost c, std::uint64_t interval) const noexcept {
     if (w <= n) return w;
-    return c.units >= detail::ceil_divide(w - n, interval_) ? 0 : w - c.units * interval_;
+    return c.units >= detail::ceil_divide(w - n, interval) ? 0 : w - c.units * interval;
   }
+  constexpr std::uint64_t interval() const noexcept { return interval_; }
 
   [[gnu::always_inline]] constexpr decision described(word w, word n, cost c, bool admitted) const noexcept {
     word const from = base(w, n);
@@ -251,8 +252,17 @@ class metered : public arrival {
     if (c.units != 0) s.word = charged(s.word, word_at(now), c);
   }
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
-    s.word = refunded(s.word, word_at(charged_at), c);
+    refund(s, receipt{charged_at, interval()}, c);
   }
+  /// A unit is given back as what it was when it was charged, whatever configuration is in force by then.
+  struct receipt {
+    instant at{};
+    std::uint64_t interval = 1;  ///< of a unit
+  };
+  constexpr void refund(state& s, receipt const& charged, cost c) const noexcept {
+    s.word = refunded(s.word, word_at(charged.at), c, charged.interval);
+  }
+  constexpr receipt charged_at(state const&, instant now, cost) const noexcept { return {now, interval()}; }
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
     return describe(s, now, c, admits(s, now, c));
   }

@@ -55,7 +55,7 @@ class fixed_window {
   }
 
   /// A window refunds only what was charged inside it. An instant tells whether it was while windows are of one length;
-  /// a receipt knows the very window, also after another configuration.
+  /// a receipt also knows the window's end, in case they are not.
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
     std::int64_t const t = count_of(charged_at);
     if (t < s.end && t >= s.end - window_) take_from(s, c);
@@ -65,7 +65,10 @@ class fixed_window {
     std::int64_t end = std::numeric_limits<std::int64_t>::min();  ///< of its window
   };
   constexpr void refund(state& s, receipt const& charged, cost c) const noexcept {
-    if (s.end == charged.end) take_from(s, c);
+    // A newcomer that began from another's window has got its own since (make_own).
+    bool const ours =
+        s.end == charged.end || (starts_ == window_start::first_request && s.end == opened_end(charged.at));
+    if (ours) refund(s, charged.at, c);
   }
 
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {

@@ -54,18 +54,19 @@ class leaky_queue : public arrival {
   /// Of promises made at one instant, an instant cannot tell which is meant: it gives back the last. A receipt can.
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
     word const n = word_at(charged_at);
-    if (c.units != 0 && s.promised == n) give_back(s, n, c);
+    if (c.units != 0 && s.promised == n) give_back(s, n, c, interval());
   }
   struct receipt {
     instant at{};
-    std::uint64_t word = 0;  ///< what the promise made of the state
+    std::uint64_t interval = 1;  ///< of a unit
+    std::uint64_t word = 0;      ///< what the promise made of the state
   };
   constexpr void refund(state& s, receipt const& promise, cost c) const noexcept {
     if (word const n = word_at(promise.at); c.units != 0 && s.promised == n && s.word == promise.word)
-      give_back(s, n, c);
+      give_back(s, n, c, promise.interval);
   }
   constexpr receipt charged_at(state const& s, instant now, cost c) const noexcept {
-    return {now, charged(s.word, word_at(now), c)};
+    return {now, interval(), charged(s.word, word_at(now), c)};
   }
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
     return describe(s, now, c, admits(s, now, c));
@@ -122,7 +123,9 @@ class leaky_queue : public arrival {
 
  private:
   /// The promise before is not known, so it cannot be given back after this one.
-  constexpr void give_back(state& s, word n, cost c) const noexcept { s = {refunded(s.word, n, c), 0}; }
+  constexpr void give_back(state& s, word n, cost c, std::uint64_t interval) const noexcept {
+    s = {refunded(s.word, n, c, interval), 0};
+  }
 };
 
 }  // namespace penstock::inline v0_1::algorithm

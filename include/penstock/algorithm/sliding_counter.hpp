@@ -51,7 +51,7 @@ class sliding_counter {
   }
 
   /// Charges of the current window and of the one before can be undone. An instant tells which while windows are of one
-  /// length; a receipt knows the very window, also after another configuration.
+  /// length; a receipt also knows the window's end, in case they are not.
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
     std::int64_t const t = count_of(charged_at), start = s.end - window_;
     if (t >= s.end || detail::ahead_by(start, t) > width()) return;
@@ -62,10 +62,8 @@ class sliding_counter {
     std::int64_t end = std::numeric_limits<std::int64_t>::min();  ///< of its window
   };
   constexpr void refund(state& s, receipt const& charged, cost c) const noexcept {
-    if (charged.end == s.end)
-      take_from(s, s.current, c);
-    else if (charged.end == s.end - window_)
-      take_from(s, s.previous, c);
+    std::int64_t const t = count_of(charged.at), start = s.end - window_;
+    if (t >= start ? charged.end == s.end : charged.end == start) refund(s, charged.at, c);
   }
 
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {

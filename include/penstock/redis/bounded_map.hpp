@@ -1,7 +1,8 @@
 #pragma once
 // A small bounded map from fingerprints to values that expire: what a limiter remembers about keys between calls.
 //
-// Lines of four slots; a full line drops the value that expires first. Losing a value costs a round trip, no more.
+// Lines of four slots; a full line drops the value that expires first. Losing one may cost a round trip, the rest of a
+// lease, or a wrong refusal for as long as refusals are remembered.
 
 #include <penstock/key.hpp>
 

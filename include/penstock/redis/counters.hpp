@@ -14,7 +14,7 @@ struct counts {
   std::uint64_t by_deny_cache = 0;  ///< refused without asking
   std::uint64_t by_lease = 0;       ///< admitted out of a lease
   std::uint64_t degraded = 0;       ///< decisions by the failure policy
-  std::uint64_t maybe_counted = 0;  ///< units asked for or charged without an answer: Redis may have counted them
+  std::uint64_t maybe_counted = 0;  ///< calls that took or charged, without an answer: Redis may have counted them
   std::uint64_t unsettled = 0;      ///< charges and refunds that Redis did not confirm
   std::uint64_t misconfigured = 0;  ///< errors that only a person can mend, and unreadable keys
   std::uint64_t breaker_opened = 0;

@@ -2,7 +2,8 @@
 // Refusals remembered: a key that Redis refused is refused here until its own retry_after, without asking again.
 //
 // Only refused costs and larger ones: a smaller one may fit. A refund elsewhere is seen late, at most 60 s; one made
-// here at once, and no refusal that left Redis before it is remembered after it.
+// here at once, and a refusal that left Redis before it is not remembered after it, unless there was no room to note
+// that.
 
 #include <penstock/cost.hpp>
 #include <penstock/decision.hpp>

@@ -123,7 +123,7 @@ inline std::uint64_t window_in_microseconds(penstock::detail::field where, rate 
   return static_cast<std::uint64_t>(r.period.count()) / 1000;
 }
 
-/// The largest count of a window: twice as much, a full debt, is still printed exactly by any server.
+/// The largest count of a window: twice as much, a full debt, is still below the 2^31 that the script multiplies with.
 inline constexpr std::uint64_t most_units = std::uint64_t{1} << 30;
 
 /// What the windows and the log share.

@@ -1,6 +1,6 @@
 #pragma once
 // One call of the script: EVALSHA, and EVAL once where the server does not have it. Nothing else is ever sent twice,
-// unless nothing of it was sent, and nothing is sent after the deadline.
+// unless not all of it was sent, and nothing is sent after the deadline.
 
 #include <penstock/redis/counters.hpp>
 #include <penstock/redis/error.hpp>
@@ -19,7 +19,7 @@
 
 namespace penstock::inline v0_1::redis::detail {
 
-/// Sends; once more if the connection was refused, or lost before anything was sent, and there is time.
+/// Sends; once more if the connection was refused, or lost before all of it was sent, and there is time.
 template <redis_transport T>
 result<reply> send(T& transport, command const& c, deadline until, atomic_counts& counted) {
   if (std::chrono::steady_clock::now() >= until) return io_error{errc::timeout, sent::no};

@@ -56,16 +56,14 @@ class fallback {
     return {{local_->peek(local_->clock().now(), key, c)}, origin::local, error};
   }
   /// Redis, or a lease, admitted this: the local limiter must know of it on the day it is needed. Counted whether or
-  /// not it fits the share; what undoes it.
+  /// not it fits the share; what undoes it, if it fitted: of a debt nobody knows how much was counted.
   std::optional<local_ticket> warm(key_argument key, cost c) {
     if (!local_) return {};
     auto const now = local_->clock().now();
     local_ticket t = local_->take(now, key, c);
-    if (!t) {
-      local_->charge_more(now, t, c);
-      t.answer.outcome = verdict::admitted;
-    }
-    return t;
+    if (t) return t;
+    local_->charge_more(now, t, c);
+    return local_->take(now, key, cost{0});
   }
   void give_back(local_ticket const& t, cost c) { local_->give_back(t, c); }
   void charge_more(local_ticket const& t, cost c) { local_->charge_more(local_->clock().now(), t, c); }

@@ -29,7 +29,8 @@
 namespace penstock::inline v0_1::redis {
 
 /// Concurrency: every member is safe to call from any thread, if the transport's execute is. Refers to the transport.
-/// A call takes at most one round trip (two after NOSCRIPT, or when a lease is refused) and ends at its deadline.
+/// A call takes one round trip or none (one more after NOSCRIPT, and one when a lease is refused) and ends at its
+/// deadline.
 template <limiting_algorithm A, limit_key Key, redis_transport T>
 class limiter {
   static constexpr bool keyed = !std::same_as<Key, no_key>;

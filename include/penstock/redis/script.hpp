@@ -68,7 +68,7 @@ for i = limits, 1, -1 do
           and u % 1 + n % 1 + promised % 1 == 0) then error('BADSTATE ' .. key) end
         if n >= den then u, n = u + 1, 0 end -- another configuration's denominator: to the strict side
       else
-        u = #state == 16 and tonumber(state) or 0 -- which stops at a NUL: what it makes of such is too small
+        u = #state == 16 and tonumber(state) or 0 -- 16 characters of which Lua makes a time of this age
         if not (u >= 1e15 and u < most and u % 1 == 0) then error('BADSTATE ' .. key) end
       end
     end

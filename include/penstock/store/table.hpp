@@ -94,7 +94,8 @@ class table::of {
   void amend(A const&, place const& key, Step step) {
     lower(key, step, key.tag);
   }
-  /// The tag goes too: else the key would still be held, and not start from the floor as newcomers do.
+  /// The tag goes too: else the key would still be held, and not start from the floor as newcomers do. (The one key in
+  /// 2^64 whose own tag is zero may then be found here, and be taken for a newcomer.)
   void forget(place const& key) {
     lower(key, [](state& s) { return s = state{}, true; }, 0);
   }

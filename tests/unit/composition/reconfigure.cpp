@@ -284,3 +284,29 @@ TEST_CASE("a window gives back only its own units, also when windows have become
       std::make_unique<sliding_counter<no_key, manual_clock>>(algorithm::sliding_counter::config{per(10, 60s)}, clock),
       clock, algorithm::sliding_counter::config{per(10, 3600s)});
 }
+
+TEST_CASE("windows that end together are not the same when one is shorter") {
+  manual_clock clock{3601s};
+  {
+    window<> limit({.limit = per(10, 60s)}, clock);
+    auto early = limit.take(clock.now(), no_key{}, cost{5});
+    limit.reconfigure({.limit = per(10, 10s)});
+    clock.set(3603s);
+    CHECK(limit.allow());
+    clock.set(3655s);
+    CHECK(limit.allow(cost{10}));  // until 3660 s, as the window of the ticket
+    limit.undo(std::move(early));
+    CHECK_FALSE(limit.allow());
+  }
+  clock.set(3610s);
+  sliding_counter<no_key, manual_clock> limit({per(10, 60s)}, clock);
+  auto early = limit.take(clock.now(), no_key{}, cost{5});  // in the window until 3660 s
+  limit.reconfigure({per(10, 10s)});
+  clock.set(3709s);
+  CHECK(limit.allow(cost{10}));
+  clock.set(3715s);
+  CHECK(limit.allow());
+  CHECK(limit.peek(cost{0}).remaining == 4);
+  limit.undo(std::move(early));
+  CHECK(limit.peek(cost{0}).remaining == 4);
+}

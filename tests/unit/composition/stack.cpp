@@ -12,6 +12,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <tuple>
 
 using namespace composition;
@@ -632,4 +633,16 @@ TEST_CASE("a stack locks nobody out when the clock is set back, or the configura
   CHECK(by_plan.allow(request{}).retry_after == 1s);
   clock.advance(1s);
   CHECK(by_plan.allow(request{}));
+}
+
+TEST_CASE("a layer that cannot give back says so, and no more is given back for it") {
+  struct stubborn : bucket<std::string> {
+    using bucket<std::string>::bucket;
+    void undo(ticket&&) { throw std::runtime_error("not now"); }
+  };
+  stubborn first({.refill = per_second(1), .burst = 5});
+  bucket<std::string> last({.refill = per_second(1), .burst = 5});
+  contested overtaken(last, [&] { last.charge("ann", cost{5}); });
+  auto limits = stack(layer("first", first, &request::user), layer("last", overtaken, &request::user));
+  CHECK_THROWS_AS(static_cast<void>(limits.allow(request{})), std::runtime_error);
 }

@@ -27,6 +27,13 @@ namespace {
 template <class A, class Store>
 using limiter_by_id = limiter<A, std::uint64_t, manual_clock, Store>;
 
+/// Each store of keys.
+void for_each_keyed_store(auto check) {
+  check(std::type_identity<store::table>{}, std::string("the table"));
+  check(std::type_identity<store::sharded_map>{}, std::string("the sharded map"));
+  check(std::type_identity<store::unsynchronized>{}, std::string("the unsynchronized store"));
+}
+
 /// Each algorithm in each keyed store that can hold it; ten units in ten seconds.
 void for_each_keyed(auto check) {
   auto const in = [&]<class Store>(std::type_identity<Store> store, std::string const& name) {
@@ -38,9 +45,7 @@ void for_each_keyed(auto check) {
     if constexpr (!std::is_same_v<Store, store::table>)
       check(std::type_identity<algorithm::sliding_log>{}, store, "sliding_log in " + name);
   };
-  in(std::type_identity<store::table>{}, "the table");
-  in(std::type_identity<store::sharded_map>{}, "the sharded map");
-  in(std::type_identity<store::unsynchronized>{}, "the unsynchronized store");
+  for_each_keyed_store(in);
 }
 
 }  // namespace
@@ -475,5 +480,22 @@ TEST_CASE("a key that is given all its units back is still held, and no newcomer
       CHECK(limit.peek(key, cost{2}));
     }
     CHECK(held > 0);
+  });
+}
+
+TEST_CASE("a newcomer that starts from another's window gets its own units back") {
+  for_each_keyed_store([]<class Store>(std::type_identity<Store>, std::string const& name) {
+    INFO(name);
+    manual_clock clock{1000s};
+    limiter_by_id<algorithm::fixed_window, Store> limit({per(10, 60s), window_start::first_request}, {.max_keys = 1},
+                                                        clock);
+    std::uint64_t key = 0;
+    while (limit.stats().evictions == 0) CHECK(limit.allow(++key, cost{3}));
+    clock.advance(10s);
+    std::uint64_t const left = limit.peek(++key, cost{0}).remaining;
+    auto ticket = limit.take(clock.now(), key, cost{4});
+    CHECK(ticket.answer.remaining == left - 4);
+    limit.undo(std::move(ticket));
+    CHECK(limit.peek(key, cost{0}).remaining == left);
   });
 }
