@@ -422,3 +422,16 @@ TEST_CASE("a limiter may be asked from the first words of the README on") {
   CHECK_FALSE(site.allow());
   CHECK(site.algorithm().size() == 1);
 }
+
+TEST_CASE("a cost that never fits changes nothing, also by a clock that was set back") {
+  for_each_algorithm([]<class A>(std::type_identity<A>, char const* name) {
+    INFO(name);
+    manual_clock clock{1'000'000s};
+    by_nobody<A> limit({ten}, clock);
+    CHECK(limit.allow(cost{10}));
+    clock.set(1000s);
+    CHECK(limit.allow(cost{11}).outcome == verdict::never);
+    clock.set(1'000'000s);
+    CHECK(limit.peek(cost{0}).remaining == 0);
+  });
+}

@@ -182,3 +182,9 @@ TEST_CASE("a debt is at most one limit, and gone with its window") {
   limit.charge(0s, ~std::uint64_t{0});
   CHECK(limit.peek(10s, 3).outcome == verdict::admitted);
 }
+
+TEST_CASE("the largest cost does not wrap around beside what is used") {
+  bare<window> limit({.limit = per(3, 10s)});
+  limit.charge(0s, 1);
+  CHECK(limit.peek(0s, ~std::uint64_t{0}).outcome == verdict::never);
+}

@@ -204,3 +204,12 @@ TEST_CASE("refill_within leaves room for the burst") {
     while (limit.allow_at(on(t))) ++passed;
   CHECK(passed == 100);
 }
+
+TEST_CASE("admitting and charging in one step charges nothing that is refused") {
+  algorithm::token_bucket const a({.refill = per_second(1), .burst = 3});
+  algorithm::token_bucket::state s;
+  CHECK(a.admit(s, instant{1s}, cost{2}));
+  auto const before = s;
+  CHECK_FALSE(a.admit(s, instant{1s}, cost{2}));
+  CHECK(s == before);
+}

@@ -238,3 +238,16 @@ TEST_CASE("what binds by one rule is not let go because another has lost its tim
   limit.forget(6);
   for (int key = 1; key <= 4; ++key) CHECK_FALSE(limit.allow(key, cost{9}));
 }
+
+TEST_CASE("a key is held as long as any rule holds it") {
+  for_each_store([]<class Store>(std::type_identity<Store>, char const* where) {
+    INFO(where);
+    manual_clock clock{1000s};
+    limiter<burst_and_quota, std::string, manual_clock, Store> limit(two_and_three, {}, clock);
+    CHECK(limit.allow("ann"));
+    clock.advance(1s);  // for the bucket, not for the window
+    CHECK(limit.stats().keys == 1);
+    clock.advance(10s);
+    CHECK(limit.stats().keys == 0);
+  });
+}

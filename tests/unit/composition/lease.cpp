@@ -374,3 +374,19 @@ TEST_CASE("a place in the line is a lease: dropped, it is given on") {
   auto const place = reserve_within(unkeyed, 1s);
   CHECK(place.answer().delay == 100ms);
 }
+
+TEST_CASE("a lease that was moved from has nothing to settle, more than was reserved either") {
+  bucket<> limit({.refill = per_hour(10), .burst = 10});
+  auto first = limit.reserve(cost{2});
+  auto second = std::move(first);
+  first.commit(cost{5});  // NOLINT(bugprone-use-after-move): that is the question
+  CHECK(limit.peek(cost{0}).remaining == 8);
+}
+
+TEST_CASE("a ticket gives back what it took, no more") {
+  bucket<> limit({.refill = per_hour(10), .burst = 10});
+  CHECK(limit.allow(cost{5}));
+  auto const ticket = limit.take(limit.clock().now(), no_key{}, cost{3});
+  limit.give_back(ticket, cost{8});
+  CHECK(limit.peek(cost{0}).remaining == 5);
+}

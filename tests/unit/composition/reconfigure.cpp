@@ -310,3 +310,13 @@ TEST_CASE("windows that end together are not the same when one is shorter") {
   limit.undo(std::move(early));
   CHECK(limit.peek(cost{0}).remaining == 4);
 }
+
+TEST_CASE("a debt of the configuration before is capped whenever its key comes back") {
+  manual_clock clock{1000s};
+  bucket<> limit({.refill = per_hour(60), .burst = 60}, clock);
+  CHECK(limit.allow(cost{60}));
+  limit.charge(cost{60});  // two hours
+  limit.reconfigure({.refill = per_hour(60), .burst = 20});
+  clock.advance(90min);
+  CHECK(limit.allow().retry_after == 1min);  // not eleven
+}
