@@ -198,9 +198,9 @@ TEST_CASE("a greeting that is refused, or ends, is told at once; no command was 
         row{"+OK\r\n+OK\r\n+OK\r\n", redis::errc::bad_reply, 1}}) {
     INFO(says);
     std::atomic<bool> asked{false};
-    test::fake_server fake([&, says = says](auto& visit, int) {
+    test::fake_server fake([&, greeting = says](auto& visit, int) {
       if (!visit.hear()) return;
-      visit.say(says);
+      visit.say(greeting);
       if (visit.heard().find("EVAL") != std::string::npos) asked = true;
     });
     subject s({.host = "127.0.0.1", .port = fake.port(), .password = "p", .database = 3}, {}, settings(1s));
