@@ -110,6 +110,7 @@ TEST_CASE("a mistake is named by its position, counted from 0, and by what was e
       {"5/Min", 2, "a unit"},
       {"5/us", 2, "a unit"},
       {"5/secs", 2, "a unit"},
+      {"5/s~", 3, "the end of the text"},
       {"5/-1s", 2, "a unit"},
       {"5/1 5s", 4, "a unit"},
       {"5/0s", 2, "a number of 1 or more"},

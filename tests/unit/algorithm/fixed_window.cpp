@@ -188,3 +188,10 @@ TEST_CASE("the largest cost does not wrap around beside what is used") {
   limit.charge(0s, 1);
   CHECK(limit.peek(0s, ~std::uint64_t{0}).outcome == verdict::never);
 }
+
+TEST_CASE("nothing is made one's own of a window that is over") {
+  window const a({.limit = per(3, 10s), .starts = window_start::first_request});
+  window::state s;
+  a.make_own(s, instant{1s});
+  CHECK(s == window::state{});
+}

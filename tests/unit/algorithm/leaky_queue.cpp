@@ -170,6 +170,7 @@ TEST_CASE("of promises made at one instant a ticket gives back its own, and only
   limit.undo(std::move(second));  // no longer the last
   CHECK(delays(limit, 1000s, 1) == std::vector<nanoseconds>{6s});
   auto third = limit.take(clock.now(), no_key{}, cost{1});
+  limit.give_back(third, cost{0});
   limit.undo(std::move(third));
   CHECK(delays(limit, 1000s, 1) == std::vector<nanoseconds>{7s});
 }

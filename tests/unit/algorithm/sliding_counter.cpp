@@ -245,3 +245,10 @@ TEST_CASE("a window of a snapshot that never was is brought into time") {
     CHECK(a.describe(s, instant{}, cost{1}).remaining < 5);
   }
 }
+
+TEST_CASE("an empty state has no time that could be lost") {
+  counter const a({.limit = per(3, 10s)});
+  counter::state s;
+  CHECK_FALSE(a.reanchor(s, instant{-24h}));
+  CHECK(s == counter::state{});
+}

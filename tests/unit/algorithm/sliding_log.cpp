@@ -284,3 +284,12 @@ TEST_CASE("the ring finds by age and by amount what a list of entries would") {
   }
   CHECK(wrong == 0);
 }
+
+TEST_CASE("logs of as many units at other instants are not the same") {
+  algorithm::sliding_log::state a, b, c;
+  a.add(1, 2);
+  b.add(2, 2);
+  c.add(1, 2);
+  CHECK_FALSE(a == b);
+  CHECK(a == c);
+}

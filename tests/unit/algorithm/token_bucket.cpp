@@ -212,4 +212,6 @@ TEST_CASE("admitting and charging in one step charges nothing that is refused") 
   auto const before = s;
   CHECK_FALSE(a.admit(s, instant{1s}, cost{2}));
   CHECK(s == before);
+  CHECK(a.admit(s, instant{1s}, cost{0}));
+  CHECK(s == before);
 }

@@ -417,3 +417,15 @@ TEST_CASE("empty braces after the plans are the store's options") {
   tiered<token_bucket, plan, int> limit({{plan::only, {.refill = per_hour(10)}}}, {});
   CHECK(limit.allow(plan::only, 1));
 }
+
+TEST_CASE("a plan charges nothing for nothing, and lets go of what the clock has lost") {
+  detail::tier<algorithm::token_bucket> const plan({{.refill = per_second(1), .burst = 5}, 0});
+  detail::tier<algorithm::token_bucket>::state s;
+  plan.charge(s, instant{1'000'000s}, cost{0});
+  CHECK(plan.is_fresh(s, instant{}));
+  plan.charge(s, instant{1'000'000s}, cost{5});
+  CHECK_FALSE(plan.is_forgettable(s, instant{1'000'000s}));
+  CHECK(plan.is_forgettable(s, instant{1000s}));
+  CHECK(plan.reanchor(s, instant{1000s}));
+  CHECK(plan.fresh_at(s) == instant{1005s});
+}
