@@ -84,13 +84,12 @@ template <limiting_algorithm A>
 /// May a store forget s? It is fresh, or the clock has been set back so far that its time means nothing any more.
 template <limiting_algorithm A>
 constexpr bool is_forgettable(A const& algorithm, typename A::state const& s, instant now) {
-  if constexpr (requires { algorithm.is_forgettable(s, now); }) return algorithm.is_forgettable(s, now);
-  if (is_fresh(algorithm, s, now)) return true;
-  if constexpr (requires(typename A::state probe) { algorithm.reanchor(probe, now); }) {
-    auto probe = s;
-    return algorithm.reanchor(probe, now);
+  if constexpr (requires { algorithm.is_forgettable(s, now); }) {
+    return algorithm.is_forgettable(s, now);
   } else {
-    return false;
+    if (is_fresh(algorithm, s, now)) return true;
+    auto probe = s;
+    return reanchor(algorithm, probe, now);
   }
 }
 

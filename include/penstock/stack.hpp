@@ -284,7 +284,7 @@ class layer_stack {
   }
 
   /// A refusal may have to be noted: a clock that was set back, the cap of a new configuration (limiter.hpp). That a
-  /// peek cannot do, so layers that refuse are asked in earnest too. One that admits after all is let be.
+  /// peek cannot do, so layers that refuse are asked in earnest too. What one admits after all is undone.
   void note_refusals(decision_type const& d, auto const& q) {
     each([&]<std::size_t I>() {
       if constexpr (!remote<I>)

@@ -39,10 +39,6 @@ auto saying(std::string text) {
     return redis::reply{redis::reply::kind::error, {}, text};
   };
 }
-std::string packed(std::initializer_list<double> numbers) {
-  std::string const sent = answer(numbers);
-  return sent.substr(sent.find('\n') + 1, 8 * numbers.size());
-}
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // The script on a real server, with its real clock: what is written, what is not, and for how long.
 
+#include "support/packed.hpp"
 #include "support/server.hpp"
 
 #include <support/catch.hpp>
@@ -22,7 +23,7 @@ using penstock::cost;
 using penstock::verdict;
 namespace algorithm = penstock::algorithm;
 namespace redis = penstock::redis;
-using test::number, test::say, test::shared_pool;
+using test::number, test::packed, test::say, test::shared_pool;
 
 redis::options const patient{.timeout = 5s, .deny_cache = 0};
 
@@ -78,14 +79,6 @@ void always_expires(typename A::config const& config, std::chrono::milliseconds 
   auto const left = std::chrono::milliseconds{number(shared_pool(), {"PTTL", key})};
   CHECK(left >= least - 50ms);
   CHECK(left <= most);
-}
-
-std::string packed(std::vector<double> const& numbers) {
-  std::string bytes;
-  for (double const number : numbers)
-    for (int byte = 0; byte < 8; ++byte)
-      bytes.push_back(static_cast<char>(std::bit_cast<std::uint64_t>(number) >> 8 * byte & 0xff));
-  return bytes;
 }
 
 /// What is no state of `size` whole numbers: other texts, other lengths, numbers that are none, in each place.

@@ -40,13 +40,8 @@ class tier {
     plan_.charge(s.inner, now, c);
     s.tier = number_;
   }
+  constexpr void refund(state& s, instant charged_at, cost c) const { plan_.refund(s.inner, charged_at, c); }
   using receipt = receipt_of<A>;
-  constexpr void refund(state& s, instant charged_at, cost c) const
-    requires(!std::same_as<receipt, instant>)
-  {
-    plan_.refund(s.inner, charged_at, c);
-  }
-  constexpr void refund(state& s, receipt const& charged_at, cost c) const { plan_.refund(s.inner, charged_at, c); }
   constexpr receipt charged_at(state const& s, instant now, cost c) const {
     return detail::receipt(plan_, seen(s, now), now, c);
   }

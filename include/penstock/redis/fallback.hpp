@@ -69,28 +69,25 @@ class fallback {
   void charge_more(local_ticket const& t, cost c) { local_->charge_more(local_->clock().now(), t, c); }
 
   void charge(key_argument key, cost c) {
-    if (!local_) return;
-    if constexpr (std::same_as<Key, no_key>)
-      local_->charge(c);
-    else
-      local_->charge(key, c);
+    with_key(key, [&](auto const&... k) { local_->charge(k..., c); });
   }
   void refund(key_argument key, cost c) {
-    if (!local_) return;
-    if constexpr (std::same_as<Key, no_key>)
-      local_->refund(c);
-    else
-      local_->refund(key, c);
+    with_key(key, [&](auto const&... k) { local_->refund(k..., c); });
   }
   void forget(key_argument key) {
-    if (!local_) return;
-    if constexpr (std::same_as<Key, no_key>)
-      local_->forget();
-    else
-      local_->forget(key);
+    with_key(key, [&](auto const&... k) { local_->forget(k...); });
   }
 
  private:
+  /// Calls use(key), without a key use(), if there is a local limiter.
+  void with_key(key_argument const& key, auto use) {
+    if (!local_) return;
+    if constexpr (std::same_as<Key, no_key>)
+      use();
+    else
+      use(key);
+  }
+
   /// Nothing is known of the key but the policy.
   remote_decision stated(cost c, std::error_code error) const {
     remote_decision d{{}, origin::policy, error};

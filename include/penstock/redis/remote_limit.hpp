@@ -12,6 +12,7 @@
 #include <penstock/redis/transport.hpp>
 #include <penstock/redis/words.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -24,6 +25,14 @@
 #include <vector>
 
 namespace penstock::inline v0_1::redis::detail {
+
+/// A question that names no limit yet.
+inline script_call started(verb what) {
+  script_call asked;
+  char const letter = static_cast<char>(what);
+  asked.arguments.add({&letter, 1});
+  return asked;
+}
 
 /// Concurrency: safe from any thread, if the transport is.
 template <limiting_algorithm A, redis_transport T>
@@ -53,7 +62,7 @@ class remote_limit {
 
   /// Adds this limit's part to a call.
   void append_question(script_call& to, std::string_view tag, verb what, cost c) const {
-    for (std::size_t rule = 0; rule < limit_encoding::rules; ++rule) to.keys.push_back(key_of(tag, id_, rule));
+    append_keys(to.keys, tag);
     encoding_.append(to.arguments, what, c);
     to.numbers += what == verb::refund ? 2 * limit_encoding::rules : limit_encoding::numbers;
   }
@@ -106,7 +115,7 @@ class remote_limit {
 
   std::error_code forget(std::string_view tag) {
     std::vector<std::string> keys;
-    for (std::size_t rule = 0; rule < limit_encoding::rules; ++rule) keys.push_back(key_of(tag, id_, rule));
+    append_keys(keys, tag);
     std::vector<std::string_view> all{"DEL"};
     all.insert(all.end(), keys.begin(), keys.end());
     auto const answer = guarded<result<std::int64_t>>(
@@ -129,11 +138,8 @@ class remote_limit {
   }
 
  private:
-  static script_call started(verb what) {
-    script_call asked;
-    char const letter = static_cast<char>(what);
-    asked.arguments.add({&letter, 1});
-    return asked;
+  void append_keys(std::vector<std::string>& to, std::string_view tag) const {
+    for (std::size_t rule = 0; rule < limit_encoding::rules; ++rule) to.push_back(key_of(tag, id_, rule));
   }
 
   template <class Result, class Exchange, class Read>

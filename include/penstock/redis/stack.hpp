@@ -77,9 +77,7 @@ class layer_stack : detail::stack_base<Layers...> {
     time_point const now = std::chrono::steady_clock::now();
     if (what == verb::take && known_refusal(d, q, now)) return d;
 
-    detail::script_call asked;
-    char const letter = static_cast<char>(what);
-    asked.arguments.add({&letter, 1});
+    detail::script_call asked = detail::started(what);
     std::string tag;
     bool one_tag = true;
     each([&]<std::size_t I>() {

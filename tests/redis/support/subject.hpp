@@ -1,6 +1,7 @@
 #pragma once
 // A limiter of 100 units over a pool of its own, asked under a clock; and the server's side of a conversation.
 
+#include "packed.hpp"
 #include "server.hpp"
 
 #include <support/catch.hpp>
@@ -11,13 +12,12 @@
 #include <time.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace test {
 
@@ -116,12 +116,8 @@ inline void check_admitted(redis::remote_decision const& d, std::uint64_t remain
   CHECK(d.remaining == remaining);
 }
 /// The script's answer, as the server sends it.
-inline std::string answer(std::initializer_list<double> numbers) {
-  std::string bytes;
-  for (double const number : numbers) {
-    auto const bits = std::bit_cast<std::uint64_t>(number);
-    for (int byte = 0; byte < 8; ++byte) bytes.push_back(static_cast<char>(bits >> 8 * byte & 0xff));
-  }
+inline std::string answer(std::vector<double> const& numbers) {
+  std::string const bytes = packed(numbers);
   return "$" + std::to_string(bytes.size()) + "\r\n" + bytes + "\r\n";
 }
 inline std::uint64_t used(server const& s) {

@@ -219,14 +219,15 @@ TEST_CASE("what binds by one rule is not let go because another has lost its tim
   limiter<burst_and_day, int, manual_clock>::config const ten_a_day{{.refill = per_second(10), .burst = 10},
                                                                     {.limit = per_day(10)}};
   manual_clock clock{100 * 24h + 12h};
-  {
-    limiter<burst_and_day, int, manual_clock> limit(ten_a_day, {.max_keys = 1}, clock);
+  for_each_store([&]<class Store>(std::type_identity<Store>, char const* where) {
+    INFO(where);
+    limiter<burst_and_day, int, manual_clock, Store> limit(ten_a_day, {.max_keys = 1}, clock);
     CHECK(limit.allow(1, cost{10}));
     clock.advance(-90s);  // for the bucket a clock that was set back, for the day a lag
     for (int key = 2; key < 60; ++key) (void)limit.allow(key);
     clock.advance(92s);
     CHECK_FALSE(limit.allow(1, cost{10}));
-  }
+  });
   limiter<burst_and_day, int, manual_clock> limit(ten_a_day, {.max_keys = 1}, clock);
   for (int key = 1; key <= 4; ++key) CHECK(limit.allow(key, cost{9}));
   CHECK(limit.allow(5));  // one of them is in the floor now
