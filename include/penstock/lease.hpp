@@ -28,8 +28,13 @@ class [[nodiscard("a lease that is dropped gives its units back")]] lease {
   /// Takes a place in the line: the units are this caller's after answer().delay, which is at most max_delay.
   template <class Key>
   static lease within(L& limiter, Key const& key, std::chrono::nanoseconds max_delay, cost c) {
-    return lease(limiter, c, limiter.clock().now(), std::chrono::nanoseconds::max(),
-                 [&](auto now) { return limiter.take_within(now, key, max_delay, c); });
+    return within_at(limiter, limiter.clock().now(), key, max_delay, c);
+  }
+  template <class Key>
+  static lease within_at(L& limiter, typename L::time_point now, Key const& key, std::chrono::nanoseconds max_delay,
+                         cost c) {
+    return lease(limiter, c, now, std::chrono::nanoseconds::max(),
+                 [&](auto reading) { return limiter.take_within(reading, key, max_delay, c); });
   }
   lease(lease&& other) noexcept
       : limiter_(std::exchange(other.limiter_, nullptr)),

@@ -37,8 +37,9 @@ namespace detail {
 
 /// The ordinary question: admit now, or refuse.
 struct ask_now {
-  [[gnu::always_inline]] bool admit(auto const& a, auto& s, instant now, cost c) const {
-    return detail::admit(a, s, now, c);
+  static constexpr bool promises = false;
+  [[gnu::always_inline]] bool admit(auto const& p, auto& s, instant now, cost c) const {
+    return detail::admit(p.algorithm, s, now, c);
   }
   bool admits(auto const& a, auto const& s, instant now, cost c) const { return a.admits(s, now, c); }
   [[gnu::always_inline]] decision describe(auto const& a, auto const& s, instant now, cost c, bool admitted) const {
@@ -48,9 +49,12 @@ struct ask_now {
 
 /// Admit now what may go within max_delay.
 struct ask_within {
+  static constexpr bool promises = true;
   duration max_delay;
-  bool admit(auto const& a, auto& s, instant now, cost c) const {
+  bool admit(auto const& p, auto& s, instant now, cost c) const {
+    auto const& a = p.algorithm;
     if (!a.admits_within(s, now, max_delay, c)) return false;
+    p.promise(now, a.describe_within(s, now, max_delay, c).delay);
     a.reserve(s, now, c);
     return true;
   }
@@ -99,7 +103,7 @@ class limiter_core {
   C const& clock() const noexcept { return clock_; }
   instant reading() const { return to_instant(clock_.now()); }
 
-  [[gnu::always_inline]] place find(argument key) const noexcept {
+  [[gnu::always_inline]] place find(argument key) const {
     if constexpr (std::same_as<Key, no_key>)
       return {};
     else
@@ -118,11 +122,10 @@ class limiter_core {
         if (spent.what == attempt::unchanged && !reanchor(a, seen, now)) return describe(a, seen, now, c, false);
       }
     } else if constexpr (requires { store_.attempt(at, any_step<A>{}); }) {
-      if (c.units != 0) [[likely]] {
-        bool admitted = false;
-        auto const tried = store_.attempt(at, first_step<Ask>{p, now, c, ask, admitted});
+      if (c.units != 0 && !p.adopts_at(now)) [[likely]] {
+        auto const tried = store_.attempt(at, first_step<Ask>{p, now, c, ask});
         state seen = tried.seen;
-        if (tried.what == attempt::changed && admitted) [[likely]]
+        if (tried.what == attempt::changed) [[likely]]
           return ask.describe(a, seen, now, c, true);
         if (tried.what == attempt::unchanged && !reanchor(a, seen, now)) return ask.describe(a, seen, now, c, false);
       }
@@ -268,19 +271,16 @@ class limiter_core {
     instant now;
     cost units;
     Ask ask;
-    bool& admitted;  ///< by reference: a store may copy its step
 
-    [[gnu::always_inline]] bool operator()(state& s) const {
-      bool const adopted = in_force.adopt(s, now);
-      admitted = ask.admit(in_force.algorithm, s, now, units);
-      return admitted || adopted;
-    }
+    [[gnu::always_inline]] bool operator()(state& s) const { return ask.admit(in_force, s, now, units); }
   };
 
   template <class Ask>
   [[gnu::noinline]] auto take_slowly(plan<A> const& p, instant now, place at, cost c, Ask ask) {
     A const& a = p.algorithm;
     if (c.units == 0) return look(p, now, at, c, ask);
+    if constexpr (Ask::promises)  // a step may be made twice, and what it promised the first time must not move the cap
+      if (p.adopts_at(now)) store_.amend(a, at, [&](state& s) { return p.adopt(s, now); });
     std::conditional_t<describe_outside, state, decltype(ask.describe(a, state{}, now, c, true))> seen{};
     auto const full = store_.change(a, at, now, [&](state& s) {
       bool const adopted = p.adopt(s, now);
@@ -288,7 +288,7 @@ class limiter_core {
         seen = s;
       else
         seen = ask.describe(a, s, now, c, ask.admits(a, s, now, c));
-      if (ask.admit(a, s, now, c)) return true;
+      if (ask.admit(p, s, now, c)) return true;
       bool const never =
           c.units > describe(a, state{}, now, cost{0}, true).limit;  // waiting cannot help, so it changes nothing
       return (!never && reanchor(a, s, now)) || adopted;

@@ -43,8 +43,15 @@ struct plan {
   /// since. One that is ahead by more than readings may lag is from before the clock was set back.
   instant newest(instant now) const noexcept {
     instant const seen{duration{newest_reading.load(std::memory_order_relaxed)}};
-    auto const most = static_cast<std::uint64_t>(tolerance(algorithm.full_use()).count());
+    duration const full = algorithm.full_use(), lag = tolerance(full);
+    auto most = static_cast<std::uint64_t>(lag.count());
+    if constexpr (reserving<A>) most += static_cast<std::uint64_t>((full + lag / 2).count());
     return seen > now && between(now, seen) <= most ? seen : now;
+  }
+  /// A promise of what comes later leaves a key as a call at that reading would, and must not be cut either. To be said
+  /// before it is made.
+  void promise(instant now, duration delay) const noexcept {
+    if (adopts_at(now)) remember(now + delay);
   }
   void remember(instant now) const noexcept {
     duration::rep const mine = now.time_since_epoch().count();

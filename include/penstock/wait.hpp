@@ -35,15 +35,18 @@ struct blocking_sleeper {
 };
 
 /// Waits at most until the deadline for c units of this key. Admitted: they are the caller's now. Refused, at once:
-/// they cannot come in time, or the line is longer than can be promised (see limiter::allow_within).
+/// they cannot come in time, or the line is longer than can be promised (see limiter::allow_within). What the sleeper
+/// throws is passed on, and the place in the line given back.
 template <class L, std::invocable<std::chrono::nanoseconds> Sleeper = blocking_sleeper>
 decision acquire(L& limiter, typename L::key_argument key, cost c, typename L::time_point deadline,
                  Sleeper sleep = {}) {
   auto const now = limiter.clock().now();
   instant const from = to_instant(now), until = to_instant(deadline);
   auto const max_delay = until > from ? detail::nanoseconds_of(detail::between(from, until)) : duration{};
-  decision d = limiter.take_within(now, key, max_delay, c).answer;
+  auto place = lease<L>::within_at(limiter, now, key, max_delay, c);
+  decision const d = place.answer();
   if (d && d.delay > std::chrono::nanoseconds::zero()) sleep(d.delay);
+  place.commit();
   return d;
 }
 template <class L, std::invocable<std::chrono::nanoseconds> Sleeper = blocking_sleeper>

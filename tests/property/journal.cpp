@@ -61,7 +61,7 @@ std::string journal::program(std::string_view law, std::string_view expression) 
   std::vector<bool> used(gates_.size());
   std::string statements;
   for (entry const& e : entries_) {
-    bool const named = mentions(expression, "d" + std::to_string(e.number));
+    bool const named = mentions(expression, std::string(1, 'd').append(std::to_string(e.number)));
     if (e.call == what::peek && !named) continue;
     used[e.gate] = true;
     statements += "  " + statement(e, named) + "\n";

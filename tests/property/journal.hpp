@@ -24,7 +24,7 @@ struct broken_law : std::runtime_error {
 /// A decision that the program knows by a name: d1, d2 ...
 struct answer : decision {
   std::size_t number = 0;
-  std::string name() const { return "d" + std::to_string(number); }
+  std::string name() const { return std::string(1, 'd').append(std::to_string(number)); }
 };
 
 class journal {

@@ -28,7 +28,7 @@ using std::chrono::steady_clock;
 /// How the connections of a test behave.
 struct behaviour {
   std::function<void()> on_begin = [] {};
-  bool pending = false, overdue = false, comes_through = false;
+  bool pending = false, overdue = false, comes_through = false, throws = false;
   std::atomic<bool> has_input = false, breaks = false;
   std::atomic<bool> gate = true;  ///< while it is shut, nothing is answered to "hold"
   std::string_view answer_to_first = "OK";
@@ -54,6 +54,7 @@ struct connection {
   bool is_overdue(redis::deadline) const { return b.overdue; }
   bool came_through(redis::deadline) {
     ++b.looked_at;
+    if (b.throws) throw std::bad_alloc();
     pending = pending && !b.comes_through;
     return !pending;
   }
@@ -196,6 +197,13 @@ TEST_CASE("a connection whose time to be made is over is looked at once, and cos
     s.comes_through = true;
     CHECK(s.run("y"));
     CHECK(s.pool.stats().made == 1);
+  }
+  SECTION("the look at it throws: it is dropped, and leaves its place") {
+    s.throws = true;
+    CHECK_THROWS_AS(s.run("x"), std::bad_alloc);
+    CHECK(s.pool.stats().open == 0);
+    s.pending = s.throws = false;
+    CHECK(s.run("y"));
   }
   SECTION("it has not: it is dropped, and another made") {
     s.pending = false;

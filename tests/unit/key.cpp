@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -43,6 +44,9 @@ struct order {  // a key by way of another one
   customer by;
 };
 customer const& penstock_key(order const& o) { return o.by; }
+
+struct guest {};
+std::string penstock_key(guest) { throw std::invalid_argument("a guest has no key"); }
 
 }  // namespace shop
 }  // namespace
@@ -249,6 +253,12 @@ TEST_CASE("a limiter over tuples looks at their texts") {
   });
   CHECK(more.made == 0);
   CHECK(left == 99 + 99);
+}
+
+TEST_CASE("what finding a key throws comes to the caller") {
+  token_bucket<shop::guest, manual_clock> limit({.refill = per_hour(1)});
+  CHECK_THROWS_AS(limit.allow(shop::guest{}), std::invalid_argument);
+  CHECK_THROWS_AS(limit.peek(shop::guest{}), std::invalid_argument);
 }
 
 TEST_CASE("a limiter takes keys of an own type as they are") {

@@ -173,11 +173,13 @@ class all_of {
     return changed;
   }
 
-  constexpr bool adopt(state& s, instant now) const {
+  constexpr bool adopt(state& s, instant now) const
+    requires(detail::adopting<Rules> || ...)
+  {
     bool changed = false;
     each(
-        [&](auto const& rule, auto& of_rule) {
-          if constexpr (requires { rule.adopt(of_rule, now); }) changed = rule.adopt(of_rule, now) || changed;
+        [&]<class R>(R const& rule, auto& of_rule) {
+          if constexpr (detail::adopting<R>) changed = rule.adopt(of_rule, now) || changed;
         },
         s);
     return changed;
@@ -193,7 +195,11 @@ class all_of {
   }
 
   constexpr duration full_use() const noexcept {
-    return std::apply([](auto const&... rule) { return std::max({rule.full_use()...}); }, rules_);
+    duration longest{};
+    for_each_rule([&](auto const& rule) {
+      if constexpr (requires { rule.full_use(); }) longest = std::max(longest, rule.full_use());
+    });
+    return longest;
   }
 
   constexpr void for_each_rule(auto const& visit) const {
@@ -212,8 +218,8 @@ class all_of {
 
   /// Can its charges throw? Those of states that own memory can.
   template <class Rule>
-  static constexpr bool may_throw =
-      !noexcept(std::declval<Rule const&>().charge(std::declval<typename Rule::state&>(), instant{}, cost{}));
+  static constexpr bool may_throw = !noexcept(std::declval<Rule const&>().charge(
+      std::declval<typename Rule::state&>(), std::declval<instant>(), std::declval<cost>()));
   static constexpr int throwing = (may_throw<Rules> + ...);
 
   constexpr void each(auto const& visit, auto& s) const {

@@ -97,6 +97,12 @@ class arrival {
   constexpr duration full_use() const noexcept { return ceil(full_); }
   constexpr time_units units() const noexcept { return {scale_, origin_}; }
 
+  struct receipt {
+    instant at{};
+    std::uint64_t interval = 1;  ///< of a unit
+    std::uint64_t word = 0;      ///< after the charge
+  };
+
   friend constexpr bool operator==(arrival const&, arrival const&) = default;
 
  protected:
@@ -144,6 +150,15 @@ class arrival {
     return c.units >= detail::ceil_divide(w - n, interval) ? 0 : w - c.units * interval;
   }
   constexpr std::uint64_t interval() const noexcept { return interval_; }
+
+  /// A unit is given back as what it was when it was charged, whatever configuration is in force by then; but of a word
+  /// that another one may have cut since, no more units than were charged.
+  constexpr receipt receipt_for(word w, instant now, cost c) const noexcept {
+    return {now, interval_, charged(w, word_at(now), c)};
+  }
+  constexpr std::uint64_t interval_of(receipt const& charged, word w) const noexcept {
+    return w < charged.word ? std::min(charged.interval, interval_) : charged.interval;
+  }
 
   [[gnu::always_inline]] constexpr decision described(word w, word n, cost c, bool admitted) const noexcept {
     word const from = base(w, n);
@@ -252,17 +267,14 @@ class metered : public arrival {
     if (c.units != 0) s.word = charged(s.word, word_at(now), c);
   }
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
-    refund(s, receipt{charged_at, interval()}, c);
+    s.word = refunded(s.word, word_at(charged_at), c, interval());
   }
-  /// A unit is given back as what it was when it was charged, whatever configuration is in force by then.
-  struct receipt {
-    instant at{};
-    std::uint64_t interval = 1;  ///< of a unit
-  };
   constexpr void refund(state& s, receipt const& charged, cost c) const noexcept {
-    s.word = refunded(s.word, word_at(charged.at), c, charged.interval);
+    s.word = refunded(s.word, word_at(charged.at), c, interval_of(charged, s.word));
   }
-  constexpr receipt charged_at(state const&, instant now, cost) const noexcept { return {now, interval()}; }
+  constexpr receipt charged_at(state const& s, instant now, cost c) const noexcept {
+    return receipt_for(s.word, now, c);
+  }
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
     return describe(s, now, c, admits(s, now, c));
   }

@@ -102,6 +102,11 @@ class sliding_log {
     return true;
   }
 
+  /// (Without a copy.)
+  constexpr bool is_forgettable(state const& s, instant now) const noexcept {
+    return fresh_at(s) <= now || lost(s, now);
+  }
+
   /// The instant under which a charge at this reading is kept.
   constexpr instant charged_at(state const& s, instant now, cost) const noexcept {
     return instant{duration{view(*this, s, now).now}};

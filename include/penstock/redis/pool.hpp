@@ -123,6 +123,20 @@ class pool {
     }
   };
 
+  /// At a connection that was idle: it is dropped if it is of no use, also when that is found out by an exception.
+  struct look {
+    pool& home;
+    bool is_usable = false;
+    explicit look(pool& h) noexcept : home(h) {}
+    look(look const&) = delete;
+    look& operator=(look const&) = delete;
+    ~look() {
+      if (is_usable) return;
+      home.drop();
+      home.broken_at_ = clock::now();
+    }
+  };
+
   static result<reply> talk(Connection& over, std::span<std::string_view const> first, command const& c,
                             deadline until) {
     if (!first.empty()) {
@@ -139,9 +153,9 @@ class pool {
     while (!idle_.empty()) {
       idle last = std::move(idle_.back());
       idle_.pop_back();
-      if (is_usable(last)) return {true, std::move(last.connection)};
-      drop();
-      broken_at_ = clock::now();
+      look at_it(*this);
+      at_it.is_usable = is_usable(last);
+      if (at_it.is_usable) return {true, std::move(last.connection)};
     }
     if (open_ < options_.size) {
       ++open_;

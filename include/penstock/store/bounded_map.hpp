@@ -39,19 +39,20 @@ class bounded_map {
     if (states_.size() < most_) {
       if (!step(newcomer)) return {};
       make_own(algorithm, newcomer, now);
+      anchor(algorithm, floor_, now);
       drop_if_fresh(algorithm, now);  // before the newcomer is in: it may find no memory
       states_.emplace(key, std::move(newcomer));
       return {};
     }
     victim const v = find_victim(algorithm, now);
-    if (!v.fresh) {
+    if (!v.forgettable) {
       if (full_ == when_full::refuse && !insist) {
         ++newcomers_refused_;
         return no_room<state>{v.fresh_at, std::move(newcomer)};
       }
       newcomer = algorithm.join(newcomer, v.at->second);
     }
-    state floor = v.fresh ? floor_after(algorithm, v.at->second, now) : newcomer;
+    state floor = floor_after(algorithm, floor_, v.at->second, now);
     if (!step(newcomer)) return {};
     make_own(algorithm, newcomer, now);
     cursor_ = v.next_bucket;
@@ -60,7 +61,7 @@ class bounded_map {
     node.mapped() = std::move(newcomer);
     states_.insert(std::move(node));
     floor_ = std::move(floor);
-    if (!v.fresh) ++evictions_;
+    if (!v.forgettable) ++evictions_;
     return {};
   }
 
@@ -80,8 +81,8 @@ class bounded_map {
     state newcomer = inherited(algorithm, now);
     if (states_.size() >= most_) {
       victim const v = find_victim(algorithm, now);
-      if (!v.fresh && full_ == when_full::refuse) return no_room<state>{v.fresh_at, std::move(newcomer)};
-      if (!v.fresh) newcomer = algorithm.join(newcomer, v.at->second);
+      if (!v.forgettable && full_ == when_full::refuse) return no_room<state>{v.fresh_at, std::move(newcomer)};
+      if (!v.forgettable) newcomer = algorithm.join(newcomer, v.at->second);
     }
     see(std::as_const(newcomer));
     return {};
@@ -109,22 +110,12 @@ class bounded_map {
 
   struct victim {
     typename map::const_iterator at;
-    bool fresh;
+    bool forgettable;
     instant fresh_at;
     std::size_t next_bucket;  ///< where to look on, past those that were looked at
   };
 
-  state inherited(A const& algorithm, instant now) const {
-    return is_forgettable(algorithm, floor_, now) ? state{} : floor_;
-  }
-
-  /// The floor once a state that binds nobody now is dropped. It may still bind a reading that lags; but a floor that
-  /// binds now is not mixed with it.
-  state floor_after(A const& algorithm, state const& dropped, instant now) const {
-    if (!is_forgettable(algorithm, floor_, now)) return floor_;
-    bool const fresh = is_fresh(algorithm, floor_, now) && is_fresh(algorithm, dropped, now);
-    return fresh ? algorithm.join(floor_, dropped) : state{};
-  }
+  state inherited(A const& algorithm, instant now) const { return is_fresh(algorithm, floor_, now) ? state{} : floor_; }
 
   /// Each newcomer pays for a look at one bucket, so that idle keys leave while there is still room.
   void drop_if_fresh(A const& algorithm, instant now) {
@@ -132,7 +123,7 @@ class bounded_map {
     std::size_t const bucket = ++cursor_ % states_.bucket_count();
     for (auto at = states_.begin(bucket); at != states_.end(bucket); ++at)
       if (is_fresh(algorithm, at->second, now)) {
-        floor_ = floor_after(algorithm, at->second, now);
+        floor_ = floor_after(algorithm, floor_, at->second, now);
         states_.erase(fingerprint{at->first});
         return;
       }

@@ -179,18 +179,14 @@ class table::of {
       return {.at = held, .seen = kept, .start = kept, .held = true};
     entrance e;
     state const floor = p.shard->floor.load();
-    bool const bound = !penstock::detail::is_forgettable(algorithm, floor, now);
-    if (bound) e.start = floor;
+    if (!penstock::detail::is_fresh(algorithm, floor, now)) e.start = floor;
     // The first line while more than half of it is free; then the emptier one. With the tag zero, where it is found.
     auto const first = held ? free_slots{1, held, kept} : free_in(algorithm, *p.left, now);
     auto const second = held || first.count > line::slots / 2 ? first : free_in(algorithm, *p.right, now);
     if (auto const& emptier = second.count > first.count ? second : first; emptier.count != 0) {
       e.at = emptier.any;
       e.seen = emptier.seen;
-      // What is fresh now may still bind a reading that lags; but a floor that binds now is not mixed with it.
-      bool const keeps = bound || !penstock::detail::is_fresh(algorithm, e.seen, now) ||
-                         !penstock::detail::is_fresh(algorithm, floor, now);
-      e.floor = keeps ? e.start : algorithm.join(floor, e.seen);
+      e.floor = penstock::detail::floor_after(algorithm, floor, e.seen, now);
       return e;
     }
     for (line* const l : {p.left, p.right})
@@ -204,7 +200,10 @@ class table::of {
       }
     e.full = full == when_full::refuse;
     e.evicts = !e.full;
-    if (e.evicts) e.floor = e.start = algorithm.join(e.start, e.seen);
+    if (e.evicts) {
+      e.start = algorithm.join(e.start, e.seen);
+      e.floor = penstock::detail::floor_after(algorithm, floor, e.seen, now);
+    }
     return e;
   }
 

@@ -2,7 +2,10 @@
 
 #include "subjects.hpp"
 
+#include "../allocations.hpp"
+
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
 
 using namespace composition;
@@ -251,4 +254,52 @@ TEST_CASE("a key is held as long as any rule holds it") {
     clock.advance(10s);
     CHECK(limit.stats().keys == 0);
   });
+}
+
+TEST_CASE("a rule whose charges may throw is not copied for one whose may not") {
+  limiter<all_of<algorithm::sliding_log, algorithm::token_bucket>, std::string, manual_clock> limit(
+      {{.limit = per_hour(100'000)}, {.refill = per_hour(100'000), .burst = 100'000}});
+  for (int i = 0; i < 600; ++i) CHECK(limit.allow_at(on(nanoseconds(i)), "ann"));
+  CHECK(allocations_of([&] {
+          for (int i = 600; i < 700; ++i) (void)limit.allow_at(on(nanoseconds(i)), "ann");
+        }).made == 0);
+}
+
+namespace {
+
+/// So many in a lifetime: an algorithm with what the concept asks for, and nothing else.
+struct quota {
+  struct config {
+    std::uint64_t most;
+  };
+  struct state {
+    std::uint64_t used{};
+  };
+  explicit quota(config const& c, instant = {}) : most(c.most) {}
+  bool admits(state const& s, instant, cost c) const noexcept {
+    return c.units == 0 || (c.units <= most && s.used <= most - c.units);
+  }
+  void charge(state& s, instant, cost c) const noexcept { s.used += c.units; }
+  void refund(state& s, instant, cost c) const noexcept { s.used -= std::min(s.used, c.units); }
+  decision describe(state const& s, instant now, cost c) const noexcept {
+    decision d;
+    d.outcome = admits(s, now, c) ? verdict::admitted : verdict::never;
+    d.limit = d.remaining = most;
+    return d;
+  }
+  instant fresh_at(state const& s) const noexcept { return s.used == 0 ? earliest : instant::max(); }
+  state join(state const& a, state const& b) const noexcept { return {std::max(a.used, b.used)}; }
+
+  std::uint64_t most;
+};
+
+}  // namespace
+
+TEST_CASE("a rule needs no more than an algorithm does") {
+  limiter<all_of<quota, algorithm::token_bucket>, int, manual_clock> limit({{3}, {.refill = per_second(5)}});
+  for (int i = 0; i < 3; ++i) CHECK(limit.allow(1));
+  CHECK(limit.allow(1).outcome == verdict::never);
+  limiter<all_of<quota, quota>, int, manual_clock> quotas({{3}, {2}});
+  CHECK(quotas.allow(1, cost{2}));
+  CHECK_FALSE(quotas.allow(1));
 }

@@ -2,7 +2,11 @@
 
 #include "subjects.hpp"
 
+#include <penstock/lease.hpp>
+
 #include <memory>
+#include <utility>
+#include <vector>
 
 using namespace composition;
 
@@ -319,4 +323,82 @@ TEST_CASE("a debt of the configuration before is capped whenever its key comes b
   limit.reconfigure({.refill = per_hour(60), .burst = 20});
   clock.advance(90min);
   CHECK(limit.allow().retry_after == 1min);  // not eleven
+}
+
+TEST_CASE("what a configuration promises is not cut while states of the one before may be about") {
+  auto const check = [](auto ask, manual_clock& clock, std::uint64_t full) {
+    std::uint64_t promised = 0;
+    for (int i = 0; i < 50; ++i) {
+      decision const d = ask(cost{1});
+      if (!d) continue;
+      ++promised;
+      CHECK(d.delay == promised * 100ms);
+    }
+    CHECK(promised == full);
+    clock.advance(1s);
+    CHECK_FALSE(ask(cost{full + 1}));
+  };
+  for (bool const changed : {false, true}) {
+    INFO("cut: " << changed);
+    manual_clock clock{100s};
+    bucket<std::string> by_key({.refill = per_second(10), .burst = 30}, clock);
+    leaky_meter<no_key, manual_clock> alone({.drain = per_second(10), .capacity = 30}, clock);
+    CHECK(by_key.allow("ann", cost{changed ? 30u : 20u}));
+    CHECK(alone.allow(cost{changed ? 30u : 20u}));
+    by_key.reconfigure({.refill = per_second(10), .burst = 20});
+    alone.reconfigure({.drain = per_second(10), .capacity = 20});
+    check([&](cost c) { return by_key.allow_within("ann", 1s, c); }, clock, 10);
+    clock.set(100s);
+    INFO("without a key");
+    check([&](cost c) { return alone.allow_within(1s, c); }, clock, 10);
+    clock.set(100s);  // tickets
+    std::vector<lease<bucket<std::string>>> line;
+    for (int i = 0; i < 50; ++i)
+      if (auto place = reserve_within(by_key, "eve", 1s, cost{i == 0 ? 20u : 1u})) line.push_back(std::move(place));
+    CHECK(line.size() == 11);
+    for (auto& place : line) place.commit();
+  }
+}
+
+TEST_CASE("a promise to a key that is cut by the same call is told as it is kept") {
+  for (bool const cut_before : {false, true}) {
+    manual_clock clock;
+    bucket<std::string> limit({.refill = per_second(1), .burst = 10}, clock);
+    CHECK(limit.allow("ann", cost{10}));
+    limit.reconfigure({.refill = per_second(2), .burst = 10});
+    clock.advance(4800ms);
+    if (cut_before) CHECK_FALSE(limit.allow("ann"));
+    decision const d = limit.allow_within("ann", 500ms);
+    CHECK(d);
+    CHECK(d.delay == 500ms);
+    CHECK(limit.peek("ann", cost{0}).reset_after == 5500ms);
+  }
+}
+
+TEST_CASE("a key of a longer configuration that a full store drops comes back to no more than it was due") {
+  for_each_store([]<class Store>(std::type_identity<Store>, char const* where) {
+    INFO(where);
+    manual_clock clock{100s};
+    limiter<algorithm::token_bucket, int, manual_clock, Store> limit({.refill = per_day(100), .burst = 100},
+                                                                     {.max_keys = 4}, clock);
+    int held = 0;
+    for (; limit.stats().evictions == 0 && limit.stats().keys < limit.stats().capacity; ++held)
+      CHECK(limit.allow(held, cost{100}));
+    limit.reconfigure({.refill = per_minute(100), .burst = 100});
+    for (int key = 1000; key < 1040; ++key) (void)limit.allow(key);
+    for (int key = 0; key < held; ++key) CHECK_FALSE(limit.allow(key));
+    clock.advance(1min);
+    for (int key = 0; key < held; ++key) CHECK(limit.allow(key));
+  });
+}
+
+TEST_CASE("of a state that was cut no more units are given back than were taken") {
+  manual_clock clock{1000s};
+  bucket<> limit({.refill = per_day(100), .burst = 100}, clock);
+  CHECK(limit.allow(cost{99}));
+  auto ticket = limit.take(clock.now(), no_key{}, cost{1});
+  limit.reconfigure({.refill = per_minute(100), .burst = 100});
+  CHECK_FALSE(limit.allow());
+  limit.undo(std::move(ticket));
+  CHECK(limit.peek(cost{0}).remaining == 1);
 }

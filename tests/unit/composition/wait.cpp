@@ -6,6 +6,7 @@
 #include <penstock/wait.hpp>
 
 #include <optional>
+#include <stdexcept>
 #if defined(__cpp_lib_jthread)  // libc++ hides it
 #include <stop_token>
 #endif
@@ -226,6 +227,14 @@ TEST_CASE("acquire sleeps once, for exactly as long as it must") {
       CHECK(slept == std::vector<nanoseconds>{2s});
     }
   });
+}
+
+TEST_CASE("a place in the line is given back when the sleeper throws") {
+  twenty t;
+  CHECK(t.ask(20));
+  auto const wakes_at_once = [](nanoseconds) { throw std::runtime_error("woken"); };
+  CHECK_THROWS_AS(acquire(t.limit, "ann", cost{5}, t.clock.now() + 1s, wakes_at_once), std::runtime_error);
+  CHECK(t.limit.peek("ann", cost{0}).reset_after == 2s);
 }
 
 TEST_CASE("acquire serves a line in order, each when its turn comes") {
