@@ -3,7 +3,7 @@
 // a thread can be overtaken, one after the other and without chance. On x86-64 under Linux; elsewhere, and where a
 // sanitizer or an emulator stands between, there are no steps.
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(PENSTOCK_LAUNCHED)
 #define PENSTOCK_TEST_STEPS 0
 #elif defined(__has_feature)
 #define PENSTOCK_TEST_STEPS !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
