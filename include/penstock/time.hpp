@@ -36,6 +36,9 @@ namespace detail {
 /// a / b rounded down, also for negative a; b > 0.
 constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t b) noexcept { return a / b - (a % b < 0 ? 1 : 0); }
 
+/// What that leaves of a, from 0 to b - 1.
+constexpr std::int64_t floor_modulo(std::int64_t a, std::int64_t b) noexcept { return a % b + (a % b < 0 ? b : 0); }
+
 /// By its bits: -ffast-math lets a compiler assume that what it compares is a number.
 constexpr bool is_no_number(double x) noexcept {
   constexpr std::uint64_t infinity = std::uint64_t{0x7ff} << 53;
@@ -60,7 +63,7 @@ template <class Clock, class Duration>
     // ticks * num / den, the whole multiples of den first: nothing overflows before it is clamped.
     if (std::cmp_greater(ticks, std::numeric_limits<std::int64_t>::max())) return latest;
     auto const count = static_cast<std::int64_t>(ticks);
-    std::int64_t const wholes = detail::floor_divide(count, tick::den), rest = count - wholes * tick::den;
+    std::int64_t const wholes = detail::floor_divide(count, tick::den), rest = detail::floor_modulo(count, tick::den);
     if constexpr (tick::num > 1) {
       if (wholes > most / tick::num) return latest;
       if (wholes < -most / tick::num) return earliest;

@@ -52,7 +52,7 @@ class hand {
         go(w - 1ns);
         break;
       case 10:
-        go(std::min(w, facts_.last - facts_.first - w) + w);
+        go(std::min(w, facts_.last / 2 - facts_.first / 2) + w);
         break;
       case 11:
         return lagging(std::min(some, facts_.lag));
