@@ -10,6 +10,7 @@
 #include <penstock/time.hpp>
 
 #include <concepts>
+#include <utility>
 
 namespace penstock::inline v0_1 {
 
@@ -93,27 +94,33 @@ constexpr bool is_forgettable(A const& algorithm, typename A::state const& s, in
   }
 }
 
-/// Makes a state whose key is forgotten what it counts as at this reading. (An algorithm may judge this otherwise than
-/// a call does.)
+/// Makes a state whose key is forgotten what it counts as at this reading, and says whether that changed it. (An
+/// algorithm may judge this otherwise than a call does.)
 template <limiting_algorithm A>
-constexpr void anchor(A const& algorithm, typename A::state& s, instant now) {
+constexpr bool anchor(A const& algorithm, typename A::state& s, instant now) {
   if constexpr (requires { algorithm.anchor(s, now); })
-    algorithm.anchor(s, now);
+    return algorithm.anchor(s, now);
   else
-    reanchor(algorithm, s, now);
+    return reanchor(algorithm, s, now);
 }
 
 /// What newcomers start from once a store has dropped a state. Two that are fresh may still bind a reading that lags;
-/// one that binds now is not mixed with one that does not. That a state was left by a clock which has been set back
-/// does not free its key: it may come back, and what one plan takes for lost may be of another.
+/// one that binds now is not mixed with one that does not. A state that was left by a clock which has been set back
+/// binds as one that is fully used: its key may come back, and what one plan takes for lost may be of another. It does
+/// not renew a floor that binds already, so that newcomers are not kept out by one lost key after the other.
 template <limiting_algorithm A>
 constexpr typename A::state floor_after(A const& algorithm, typename A::state floor, typename A::state dropped,
                                         instant now) {
-  bool const floor_binds = !is_fresh(algorithm, floor, now), dropped_binds = !is_fresh(algorithm, dropped, now);
-  if (floor_binds) anchor(algorithm, floor, now);
-  if (dropped_binds) anchor(algorithm, dropped, now);
-  if (floor_binds != dropped_binds) return floor_binds ? floor : dropped;
-  return algorithm.join(floor, dropped);
+  if constexpr (requires { algorithm.floor_after(floor, dropped, now); }) {
+    return algorithm.floor_after(std::move(floor), std::move(dropped), now);
+  } else {
+    bool const floor_binds = !is_fresh(algorithm, floor, now), dropped_binds = !is_fresh(algorithm, dropped, now);
+    bool const lost = dropped_binds && anchor(algorithm, dropped, now);
+    if (floor_binds) anchor(algorithm, floor, now);
+    if (floor_binds && (lost || !dropped_binds)) return floor;
+    if (dropped_binds && !floor_binds) return dropped;
+    return algorithm.join(floor, dropped);
+  }
 }
 
 /// Makes a state that a newcomer began from another key's its own: a window that starts with its key's first request

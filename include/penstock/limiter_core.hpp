@@ -122,10 +122,12 @@ class limiter_core {
         if (spent.what == attempt::unchanged && !reanchor(a, seen, now)) return describe(a, seen, now, c, false);
       }
     } else if constexpr (requires { store_.attempt(at, any_step<A>{}); }) {
-      if (c.units != 0 && !p.adopts_at(now)) [[likely]] {
-        auto const tried = store_.attempt(at, first_step<Ask>{p, now, c, ask});
+      // A step that caps a state and promises at once would be described by what it found, not by what it capped.
+      if (c.units != 0 && !(Ask::promises && p.adopts_at(now))) [[likely]] {
+        bool admitted = false;
+        auto const tried = store_.attempt(at, first_step<Ask>{p, now, c, ask, admitted});
         state seen = tried.seen;
-        if (tried.what == attempt::changed) [[likely]]
+        if (tried.what == attempt::changed && admitted) [[likely]]
           return ask.describe(a, seen, now, c, true);
         if (tried.what == attempt::unchanged && !reanchor(a, seen, now)) return ask.describe(a, seen, now, c, false);
       }
@@ -271,16 +273,19 @@ class limiter_core {
     instant now;
     cost units;
     Ask ask;
+    bool& admitted;  ///< by reference: a store may copy its step
 
-    [[gnu::always_inline]] bool operator()(state& s) const { return ask.admit(in_force, s, now, units); }
+    [[gnu::always_inline]] bool operator()(state& s) const {
+      bool const adopted = in_force.adopt(s, now);
+      admitted = ask.admit(in_force, s, now, units);
+      return admitted || adopted;
+    }
   };
 
   template <class Ask>
   [[gnu::noinline]] auto take_slowly(plan<A> const& p, instant now, place at, cost c, Ask ask) {
     A const& a = p.algorithm;
     if (c.units == 0) return look(p, now, at, c, ask);
-    if constexpr (Ask::promises)  // a step may be made twice, and what it promised the first time must not move the cap
-      if (p.adopts_at(now)) store_.amend(a, at, [&](state& s) { return p.adopt(s, now); });
     std::conditional_t<describe_outside, state, decltype(ask.describe(a, state{}, now, c, true))> seen{};
     auto const full = store_.change(a, at, now, [&](state& s) {
       bool const adopted = p.adopt(s, now);

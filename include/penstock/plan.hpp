@@ -26,44 +26,69 @@ struct plan {
     if constexpr (adopting<A>)
       if (adopts_at(now)) [[unlikely]] {
         remember(now);
-        return algorithm.adopt(s, newest(now));
+        return cap(s, now);
       }
     return false;
   }
   /// The same for a copy that is only looked at.
   void adopt_copy(typename A::state& s, instant now) const {
     if constexpr (adopting<A>)
-      if (adopts_at(now)) algorithm.adopt(s, newest(now));
+      if (adopts_at(now)) cap(s, now);
   }
+  /// Until no reading can lag behind the last instant at which a state of an earlier plan means anything.
   bool adopts_at(instant now) const noexcept {
-    return now.time_since_epoch().count() < adopts_until.load(std::memory_order_relaxed);
+    return now.time_since_epoch().count() < watches_until.load(std::memory_order_relaxed);
+  }
+
+  /// What this plan promises beyond its full use is not what an earlier one left. To be said before it is promised.
+  void promise(instant now, duration delay) const noexcept {
+    if (adopts_at(now)) raise(promised_until, (now + delay).time_since_epoch().count());
+  }
+
+  A const algorithm;
+  std::atomic<duration::rep> adopts_until{duration::min().count()}, watches_until{duration::min().count()};
+  std::unique_ptr<plan> older;
+
+  void adopt_until(instant until) noexcept {
+    raise(adopts_until, until.time_since_epoch().count());
+    raise(watches_until, (until + tolerance(algorithm.full_use())).time_since_epoch().count());
   }
 
   /// The newest reading that a call came with. A cap taken at one that lags would cut what was charged under this plan
   /// since. One that is ahead by more than readings may lag is from before the clock was set back.
   instant newest(instant now) const noexcept {
     instant const seen{duration{newest_reading.load(std::memory_order_relaxed)}};
-    duration const full = algorithm.full_use(), lag = tolerance(full);
-    auto most = static_cast<std::uint64_t>(lag.count());
-    if constexpr (reserving<A>) most += static_cast<std::uint64_t>((full + lag / 2).count());
-    return seen > now && between(now, seen) <= most ? seen : now;
-  }
-  /// A promise of what comes later leaves a key as a call at that reading would, and must not be cut either. To be said
-  /// before it is made.
-  void promise(instant now, duration delay) const noexcept {
-    if (adopts_at(now)) remember(now + delay);
+    return seen > now && !is_lost(seen, now) ? seen : now;
   }
   void remember(instant now) const noexcept {
     duration::rep const mine = now.time_since_epoch().count();
     duration::rep seen = newest_reading.load(std::memory_order_relaxed);
-    while (seen < mine && !newest_reading.compare_exchange_weak(seen, mine, std::memory_order_relaxed)) {
+    while ((seen < mine || is_lost(instant{duration{seen}}, now)) &&
+           !newest_reading.compare_exchange_weak(seen, mine, std::memory_order_relaxed)) {
     }
   }
 
-  A const algorithm;
-  std::atomic<duration::rep> adopts_until{duration::min().count()};
-  mutable std::atomic<duration::rep> newest_reading{earliest.time_since_epoch().count()};  ///< kept while it adopts
-  std::unique_ptr<plan> older;
+ private:
+  bool cap(typename A::state& s, instant now) const {
+    instant const reading = newest(now);
+    if (reading.time_since_epoch().count() >= adopts_until.load(std::memory_order_relaxed)) return false;
+    if constexpr (reserving<A>)
+      if (instant const promised{duration{promised_until.load(std::memory_order_relaxed)}}; promised > reading)
+        if (auto probe = s; !algorithm.adopt(probe, promised)) return false;
+    return algorithm.adopt(s, reading);
+  }
+  bool is_lost(instant seen, instant now) const noexcept {
+    return seen > now && between(now, seen) > static_cast<std::uint64_t>(tolerance(algorithm.full_use()).count());
+  }
+  static void raise(std::atomic<duration::rep>& what, duration::rep to) noexcept {
+    duration::rep seen = what.load(std::memory_order_relaxed);
+    while (seen < to && !what.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
+    }
+  }
+
+  // Kept while it adopts.
+  mutable std::atomic<duration::rep> newest_reading{earliest.time_since_epoch().count()};
+  mutable std::atomic<duration::rep> promised_until{earliest.time_since_epoch().count()};
 };
 
 /// The plan in force and those before it. Each different configuration stays in memory as long as the limiter lives,
@@ -86,13 +111,9 @@ class plans {
     A const& old = current().algorithm;
     if (old == next) return;
     plan<A>& successor = find_or_add(next);
-    // Twice: a debt doubles what a key can be ahead by.
-    duration::rep const until =
-        std::min(latest, now + 2 * std::min(old.full_use(), longest_period / 2)).time_since_epoch().count();
-    // What the plans before the old one left may be about as well.
-    duration::rep const before = current().adopts_until.load(std::memory_order_relaxed);
-    successor.adopts_until.store(std::max({until, before, successor.adopts_until.load(std::memory_order_relaxed)}),
-                                 std::memory_order_relaxed);
+    // Twice: a debt doubles what a key can be ahead by. What the plans before the old one left may be about as well.
+    instant const before{duration{current().adopts_until.load(std::memory_order_relaxed)}};
+    successor.adopt_until(std::max(before, std::min(latest, now + 2 * std::min(old.full_use(), longest_period / 2))));
     successor.remember(current().newest(now));
     current_.store(&successor, std::memory_order_release);
   }

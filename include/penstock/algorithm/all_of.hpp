@@ -167,6 +167,15 @@ class all_of {
     }(indices{});
     return joined;
   }
+  /// Rule by rule: one may have recovered that another binds.
+  constexpr state floor_after(state floor, state dropped, instant now) const {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((detail::part<I>(floor) = detail::floor_after(std::get<I>(rules_), std::move(detail::part<I>(floor)),
+                                                     std::move(detail::part<I>(dropped)), now)),
+       ...);
+    }(indices{});
+    return floor;
+  }
   constexpr bool reanchor(state& s, instant now) const {
     bool changed = false;
     each([&](auto const& rule, auto& of_rule) { changed = detail::reanchor(rule, of_rule, now) || changed; }, s);

@@ -97,12 +97,6 @@ class arrival {
   constexpr duration full_use() const noexcept { return ceil(full_); }
   constexpr time_units units() const noexcept { return {scale_, origin_}; }
 
-  struct receipt {
-    instant at{};
-    std::uint64_t interval = 1;  ///< of a unit
-    std::uint64_t word = 0;      ///< after the charge
-  };
-
   friend constexpr bool operator==(arrival const&, arrival const&) = default;
 
  protected:
@@ -150,15 +144,6 @@ class arrival {
     return c.units >= detail::ceil_divide(w - n, interval) ? 0 : w - c.units * interval;
   }
   constexpr std::uint64_t interval() const noexcept { return interval_; }
-
-  /// A unit is given back as what it was when it was charged, whatever configuration is in force by then; but of a word
-  /// that another one may have cut since, no more units than were charged.
-  constexpr receipt receipt_for(word w, instant now, cost c) const noexcept {
-    return {now, interval_, charged(w, word_at(now), c)};
-  }
-  constexpr std::uint64_t interval_of(receipt const& charged, word w) const noexcept {
-    return w < charged.word ? std::min(charged.interval, interval_) : charged.interval;
-  }
 
   [[gnu::always_inline]] constexpr decision described(word w, word n, cost c, bool admitted) const noexcept {
     word const from = base(w, n);
@@ -269,12 +254,18 @@ class metered : public arrival {
   constexpr void refund(state& s, instant charged_at, cost c) const noexcept {
     s.word = refunded(s.word, word_at(charged_at), c, interval());
   }
+  /// A unit is given back as what it was when it was charged, whatever configuration is in force by then; but where one
+  /// that recovers sooner may have cut the state since, no more units than were charged.
+  struct receipt {
+    instant at{};
+    std::uint64_t interval = 1;  ///< of a unit
+    std::uint64_t full = 0;      ///< what the whole allowance took to recover
+  };
   constexpr void refund(state& s, receipt const& charged, cost c) const noexcept {
-    s.word = refunded(s.word, word_at(charged.at), c, interval_of(charged, s.word));
+    std::uint64_t const unit = charged.full > spent(0) ? std::min(charged.interval, interval()) : charged.interval;
+    s.word = refunded(s.word, word_at(charged.at), c, unit);
   }
-  constexpr receipt charged_at(state const& s, instant now, cost c) const noexcept {
-    return receipt_for(s.word, now, c);
-  }
+  constexpr receipt charged_at(state const&, instant now, cost) const noexcept { return {now, interval(), spent(0)}; }
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
     return describe(s, now, c, admits(s, now, c));
   }

@@ -56,12 +56,17 @@ class leaky_queue : public arrival {
     word const n = word_at(charged_at);
     if (c.units != 0 && s.promised == n) give_back(s, n, c, interval());
   }
+  struct receipt {
+    instant at{};
+    std::uint64_t interval = 1;  ///< of a unit
+    std::uint64_t word = 0;      ///< what the promise made of the state
+  };
   constexpr void refund(state& s, receipt const& promise, cost c) const noexcept {
     if (word const n = word_at(promise.at); c.units != 0 && s.promised == n && s.word == promise.word)
       give_back(s, n, c, promise.interval);
   }
   constexpr receipt charged_at(state const& s, instant now, cost c) const noexcept {
-    return receipt_for(s.word, now, c);
+    return {now, interval(), charged(s.word, word_at(now), c)};
   }
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
     return describe(s, now, c, admits(s, now, c));

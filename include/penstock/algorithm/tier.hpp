@@ -55,7 +55,7 @@ class tier {
   constexpr bool is_forgettable(state const& s, instant now) const {
     return is_fresh(s, now) || detail::is_forgettable(widest_, s.inner, now);
   }
-  constexpr void anchor(state& s, instant now) const { detail::anchor(widest_, s.inner, now); }
+  constexpr bool anchor(state& s, instant now) const { return detail::anchor(judge_of(s), s.inner, now); }
   /// What two plans left belongs to neither.
   constexpr state join(state const& a, state const& b) const {
     return a.tier == b.tier ? state{judge_of(a).join(a.inner, b.inner), a.tier}

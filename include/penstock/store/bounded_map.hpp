@@ -35,24 +35,22 @@ class bounded_map {
       step(held->second);
       return {};
     }
+    anchor(algorithm, floor_, now);  // kept, whatever becomes of the call: else it would be lost at every reading
     state newcomer = inherited(algorithm, now);
     if (states_.size() < most_) {
       if (!step(newcomer)) return {};
       make_own(algorithm, newcomer, now);
-      anchor(algorithm, floor_, now);
       drop_if_fresh(algorithm, now);  // before the newcomer is in: it may find no memory
       states_.emplace(key, std::move(newcomer));
       return {};
     }
     victim const v = find_victim(algorithm, now);
-    if (!v.forgettable) {
-      if (full_ == when_full::refuse && !insist) {
-        ++newcomers_refused_;
-        return no_room<state>{v.fresh_at, std::move(newcomer)};
-      }
-      newcomer = algorithm.join(newcomer, v.at->second);
+    if (!v.forgettable && full_ == when_full::refuse && !insist) {
+      ++newcomers_refused_;
+      return no_room<state>{v.fresh_at, std::move(newcomer)};
     }
     state floor = floor_after(algorithm, floor_, v.at->second, now);
+    if (!v.forgettable) newcomer = floor;
     if (!step(newcomer)) return {};
     make_own(algorithm, newcomer, now);
     cursor_ = v.next_bucket;
@@ -82,7 +80,7 @@ class bounded_map {
     if (states_.size() >= most_) {
       victim const v = find_victim(algorithm, now);
       if (!v.forgettable && full_ == when_full::refuse) return no_room<state>{v.fresh_at, std::move(newcomer)};
-      if (!v.forgettable) newcomer = algorithm.join(newcomer, v.at->second);
+      if (!v.forgettable) newcomer = floor_after(algorithm, floor_, v.at->second, now);
     }
     see(std::as_const(newcomer));
     return {};
@@ -115,7 +113,12 @@ class bounded_map {
     std::size_t next_bucket;  ///< where to look on, past those that were looked at
   };
 
-  state inherited(A const& algorithm, instant now) const { return is_fresh(algorithm, floor_, now) ? state{} : floor_; }
+  state inherited(A const& algorithm, instant now) const {
+    if (is_fresh(algorithm, floor_, now)) return {};
+    state newcomer = floor_;
+    anchor(algorithm, newcomer, now);
+    return newcomer;
+  }
 
   /// Each newcomer pays for a look at one bucket, so that idle keys leave while there is still room.
   void drop_if_fresh(A const& algorithm, instant now) {
@@ -136,9 +139,12 @@ class bounded_map {
     std::size_t seen = 0, bucket = cursor_ % states_.bucket_count();
     for (; seen < enough; bucket = (bucket + 1) % states_.bucket_count())
       for (auto at = states_.begin(bucket); at != states_.end(bucket); ++at, ++seen) {
-        instant const fresh_at = algorithm.fresh_at(at->second);
+        bool const forgettable = is_forgettable(algorithm, at->second, now);
+        // One that the clock left behind goes after those that are fresh, and before those that live.
+        instant const fresh_at =
+            forgettable ? std::min(now, algorithm.fresh_at(at->second)) : algorithm.fresh_at(at->second);
         if (best.at == states_.end() || fresh_at < best.fresh_at)
-          best = {states_.find(at->first), is_forgettable(algorithm, at->second, now), fresh_at, 0};
+          best = {states_.find(at->first), forgettable, fresh_at, 0};
       }
     best.next_bucket = bucket;
     return best;

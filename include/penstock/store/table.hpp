@@ -154,14 +154,15 @@ class table::of {
 
   /// Where a key is held, or how it would come in.
   struct entrance {
-    slot at;              ///< the slot to write
-    state seen{};         ///< what it holds
-    state start{};        ///< what the key starts from
-    state floor{};        ///< what the shard's floor becomes when the slot changes hands
-    bool held = false;    ///< the slot is the key's own already
-    bool evicts = false;  ///< it is a live key's
-    bool full = false;    ///< it may not be taken
-    instant room_at{};    ///< when full: from here on there is a free slot
+    slot at;                  ///< the slot to write
+    state seen{};             ///< what it holds
+    state start{};            ///< what the key starts from
+    state floor{};            ///< what the shard's floor becomes when the slot changes hands
+    bool held = false;        ///< the slot is the key's own already
+    bool evicts = false;      ///< it is a live key's
+    bool full = false;        ///< it may not be taken
+    bool floor_lost = false;  ///< the shard's floor was left by a clock that has been set back since
+    instant room_at{};        ///< when full: from here on there is a free slot
   };
 
   [[gnu::always_inline]] static slot find(spot const& p) noexcept {
@@ -178,8 +179,11 @@ class table::of {
     if (held && (p.tag != 0 || !penstock::detail::is_zero(kept)))
       return {.at = held, .seen = kept, .start = kept, .held = true};
     entrance e;
-    state const floor = p.shard->floor.load();
-    if (!penstock::detail::is_fresh(algorithm, floor, now)) e.start = floor;
+    state floor = p.shard->floor.load();
+    if (!penstock::detail::is_fresh(algorithm, floor, now)) {
+      e.floor_lost = penstock::detail::anchor(algorithm, floor, now);
+      e.start = floor;
+    }
     // The first line while more than half of it is free; then the emptier one. With the tag zero, where it is found.
     auto const first = held ? free_slots{1, held, kept} : free_in(algorithm, *p.left, now);
     auto const second = held || first.count > line::slots / 2 ? first : free_in(algorithm, *p.right, now);
@@ -189,21 +193,22 @@ class table::of {
       e.floor = penstock::detail::floor_after(algorithm, floor, e.seen, now);
       return e;
     }
+    bool live = true;
     for (line* const l : {p.left, p.right})
       for (std::size_t i = 0; i < line::slots; ++i) {
         state const seen = l->states[i].load();
-        instant const fresh_at = algorithm.fresh_at(seen);
+        bool const lost = penstock::detail::is_forgettable(algorithm, seen, now);
+        instant const fresh_at = lost ? earliest : algorithm.fresh_at(seen);
         if (e.at && fresh_at >= e.room_at) continue;
         e.at = {&l->tags[i], &l->states[i]};
         e.seen = seen;
         e.room_at = fresh_at;
+        live = !lost;
       }
-    e.full = full == when_full::refuse;
-    e.evicts = !e.full;
-    if (e.evicts) {
-      e.start = algorithm.join(e.start, e.seen);
-      e.floor = penstock::detail::floor_after(algorithm, floor, e.seen, now);
-    }
+    e.full = live && full == when_full::refuse;
+    e.evicts = live && !e.full;
+    if (!e.full) e.floor = penstock::detail::floor_after(algorithm, floor, e.seen, now);
+    if (e.evicts) e.start = e.floor;
     return e;
   }
 
@@ -216,7 +221,7 @@ class table::of {
     free_slots found;
     for (std::size_t i = 0; i < line::slots; ++i) {
       state const seen = l.states[i].load();
-      if (!penstock::detail::is_forgettable(algorithm, seen, now)) continue;
+      if (!penstock::detail::is_fresh(algorithm, seen, now)) continue;
       ++found.count;
       found.any = {&l.tags[i], &l.states[i]};
       found.seen = seen;
@@ -237,6 +242,10 @@ class table::of {
       std::uint64_t const version = p.shard->lock.read_begin();
       entrance const e = enter(algorithm, p, now, full);
       if (!p.shard->lock.unchanged_since(version)) continue;
+      if (e.floor_lost) {  // that is kept, whatever becomes of the call: else it would be so at every reading
+        settle_floor(algorithm, p, version, now);
+        continue;
+      }
       if (e.full) {
         p.shard->newcomers_refused.fetch_add(1, std::memory_order_relaxed);
         return no_room<state>{e.room_at, e.start};
@@ -246,6 +255,14 @@ class table::of {
       if (!e.held) penstock::detail::make_own(algorithm, next, now);
       if (e.held ? write(p, version, e.at, e.seen, next, p.tag) : bring_in(p, version, e, next)) return {};
     }
+  }
+
+  static void settle_floor(A const& algorithm, spot const& p, std::uint64_t version, instant now) noexcept {
+    if (!p.shard->lock.lock_at(version)) return;
+    state floor = p.shard->floor.load();
+    penstock::detail::anchor(algorithm, floor, now);
+    p.shard->floor.store(floor);
+    p.shard->lock.unlock();
   }
 
   template <class Step>

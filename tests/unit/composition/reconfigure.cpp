@@ -402,3 +402,100 @@ TEST_CASE("of a state that was cut no more units are given back than were taken"
   limit.undo(std::move(ticket));
   CHECK(limit.peek(cost{0}).remaining == 1);
 }
+
+TEST_CASE("of tickets of one configuration each gives back its own under another, in any order") {
+  for (bool const last_first : {false, true}) {
+    manual_clock clock{1000s};
+    bucket<> limit({.refill = per_second(1), .burst = 10}, clock);
+    auto first = limit.take(clock.now(), no_key{}, cost{1}), last = limit.take(clock.now(), no_key{}, cost{1});
+    limit.reconfigure({.refill = per_second(100), .burst = 1000});  // as long to recover: nothing is cut
+    limit.undo(std::move(last_first ? last : first));
+    limit.undo(std::move(last_first ? first : last));
+    CHECK(limit.peek(cost{0}).remaining == 1000);
+  }
+  manual_clock clock{1000s};
+  bucket<> limit({.refill = per_second(1), .burst = 10}, clock);
+  std::vector<bucket<>::ticket> tickets;
+  for (int i = 0; i < 10; ++i) tickets.push_back(limit.take(clock.now(), no_key{}, cost{1}));
+  limit.reconfigure({.refill = per_second(10), .burst = 10});
+  clock.advance(9500ms);
+  while (limit.allow()) {
+  }
+  int more = 0;
+  for (auto& ticket : tickets) {
+    limit.undo(std::move(ticket));
+    while (limit.allow()) ++more;
+  }
+  CHECK(more == 10);
+}
+
+TEST_CASE("a promise to one key is not left to another that used more under the configuration before") {
+  manual_clock clock{10'000s};
+  bucket<std::string> limit({.refill = per_hour(10), .burst = 10}, clock);
+  CHECK(limit.allow("eve", cost{10}));
+  limit.reconfigure({.refill = per_second(10), .burst = 10});
+  while (limit.allow_within("ann", 31s)) {
+  }
+  CHECK(limit.allow("eve").retry_after == 100ms);
+}
+
+TEST_CASE("a reading that lags cuts nothing that was charged since, also when the change was long ago") {
+  auto const check = [](auto limit, auto next, nanoseconds late) {
+    limit->reconfigure(next);
+    int admitted = 0;
+    for (int round = 0; round < 20; ++round) {
+      while (limit->allow_at(on(late))) ++admitted;
+      (void)limit->allow_at(on(late - 3s));
+    }
+    CHECK(admitted == 10);
+    limit->charge_at(on(late), cost{10});
+    CHECK_FALSE(limit->allow_at(on(late)));
+    limit->refund_at(on(late), cost{10});
+    CHECK_FALSE(limit->allow_at(on(late)));  // a debt is a debt, too
+  };
+  manual_clock clock{1000s};
+  using config = algorithm::token_bucket::config;  // states of the one before mean something until 1010 s
+  check(std::make_unique<bucket<>>(config{.refill = per_second(1), .burst = 5}, clock),
+        config{.refill = per_second(10), .burst = 10}, 1012s);
+  using windows = algorithm::fixed_window::config;  // ... until 1020 s
+  check(std::make_unique<window<>>(windows{.limit = per(5, 10s)}, clock), windows{.limit = per(10, 11s)}, 1023s);
+}
+
+TEST_CASE("promises are kept after a reading far ahead, one set back, and another configuration") {
+  auto const promised = [](auto& limit) {
+    int count = 0;
+    while (count < 100 && limit.allow_within("ann", 1s)) ++count;
+    return count;
+  };
+  auto const changed = [](bucket<std::string>& limit) { limit.reconfigure({.refill = per_second(10), .burst = 10}); };
+  {
+    manual_clock clock{10'000s};
+    bucket<std::string> limit({.refill = per_hour(10), .burst = 10}, clock);
+    changed(limit);
+    (void)limit.allow_at(on(10'200s), "eve");
+    CHECK(promised(limit) == 20);
+    clock.advance(-200s);
+    CHECK(promised(limit) == 10);  // fully used at this reading, and so much in a second
+  }
+  {
+    manual_clock clock{10'000s};
+    bucket<std::string> limit({.refill = per_hour(10), .burst = 10}, clock);
+    changed(limit);
+    CHECK(limit.allow_at(on(10'002s), "ann", cost{10}));
+    CHECK_FALSE(limit.allow_at(on(10'000s), "ann"));
+    CHECK_FALSE(limit.allow_at(on(10'002s), "ann"));
+    (void)limit.allow_at(on(10'200s), "eve");
+    CHECK_FALSE(limit.allow_at(on(10'002s), "ann"));
+    CHECK_FALSE(limit.allow_at(on(10'000s), "ann"));
+    CHECK_FALSE(limit.allow_at(on(10'002s), "ann"));
+  }
+  {
+    manual_clock clock{10'000s};
+    bucket<std::string> limit({.refill = per_hour(10), .burst = 10}, clock);
+    limit.reconfigure({.refill = per(10, 1000s), .burst = 10});
+    CHECK(limit.allow("eve", cost{10}));
+    CHECK(limit.allow_within("eve", 1100s, cost{10}));
+    changed(limit);
+    CHECK(promised(limit) == 20);
+  }
+}

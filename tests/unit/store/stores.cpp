@@ -499,3 +499,33 @@ TEST_CASE("a newcomer that starts from another's window gets its own units back"
     CHECK(limit.peek(key, cost{0}).remaining == left);
   });
 }
+
+TEST_CASE("a newcomer to a full store that the clock left behind is told how long, once") {
+  for_each_keyed_store([]<class Store>(std::type_identity<Store>, std::string const& where) {
+    INFO(where);
+    manual_clock clock{1'000'000s};
+    limiter<algorithm::token_bucket, std::uint64_t, manual_clock, Store> limit(
+        {.refill = per_second(1), .burst = 5}, {.max_keys = 1, .full = when_full::refuse}, clock);
+    std::uint64_t key = 0;
+    for (; key < 2000; ++key) limit.charge(key, cost{5});  // every place is taken, and every floor
+    clock.set(1000s);
+    for (std::uint64_t old = 0; old < 2000; ++old) (void)limit.allow(old);
+    for (int i = 0; i < 5; ++i) {
+      decision const told = limit.peek(++key), d = limit.allow(key);
+      CHECK(told == d);
+      if (d) continue;
+      CHECK(d.retry_after <= 5s);
+      clock.advance(d.retry_after);
+      CHECK(limit.allow(key));
+    }
+  });
+}
+
+TEST_CASE("newcomers take what is free before what the clock left behind") {
+  manual_clock clock{100'000s};
+  limiter<algorithm::token_bucket, std::uint64_t, manual_clock> limit({.refill = per_minute(1), .burst = 1},
+                                                                      {.max_keys = 4096}, clock);
+  for (std::uint64_t key = 0; key < 1500; ++key) CHECK(limit.allow(key));
+  clock.set(90'000s);
+  for (std::uint64_t key = 5000; key < 5600; ++key) CHECK(limit.allow(key));
+}
