@@ -83,7 +83,9 @@ class counters {
     stack.for_each_layer([&](auto const& layer) {
       layers_[i].name = layer.name();
       auto const* const limiter = &layer.limiter();
-      if constexpr (requires { limiter->stats(); })
+      if constexpr (requires {
+                      { limiter->stats() } -> std::same_as<store_stats>;
+                    })
         layers_[i].stats = [](void const* of) { return static_cast<decltype(limiter)>(of)->stats(); };
       layers_[i++].limiter = limiter;
     });

@@ -4,6 +4,7 @@
 
 #include <penstock/penstock.hpp>
 #include <penstock/redis.hpp>
+#include <penstock/redis/cluster.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +12,9 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -304,6 +307,7 @@ TEST_CASE("the words of the server, with and without the ERR that older ones put
     CHECK(redis::counts_against_store(redis::classify(busy)));
   }
   CHECK(redis::classify("CROSSSLOT Keys in request don't hash to the same slot") == redis::errc::cross_slot);
+  CHECK(redis::classify("ERR max number of clients reached") == redis::errc::unavailable);
   CHECK(redis::classify("MOVED 3999 127.0.0.1:6381") == redis::errc::moved);
   CHECK(redis::classify("NOAUTH Authentication required.") == redis::errc::misconfigured);
   CHECK_FALSE(redis::counts_against_store(redis::errc::misconfigured));
@@ -314,6 +318,8 @@ TEST_CASE("the words of the server, with and without the ERR that older ones put
        {"ROOM7", "BUSY", "OOM", "READONLY", "LOADING", "MOVED"}) {  // an identity may be called so
     std::string const text = "BADSTATE penstock1:{" + name + "}a script: 1, on @user_script:7.";
     CHECK(redis::classify("ERR user_script:7: " + text) == redis::errc::bad_state);
+    CHECK(redis::classify("ERR unknown command 'EVALSHA', with args beginning with: '1' 'penstock1:{" + name + "}a'") ==
+          redis::errc::misconfigured);
     CHECK(redis::classify(text) == redis::errc::bad_state);
   }
   CHECK(redis::classify("NOSCRIPT No matching script.") == redis::errc::no_script);
@@ -321,4 +327,91 @@ TEST_CASE("the words of the server, with and without the ERR that older ones put
   CHECK_FALSE(redis::counts_against_store(redis::errc::bad_state));
   for (int e = 1; e <= static_cast<int>(redis::errc::breaker_open); ++e)
     CHECK(redis::make_error_code(static_cast<redis::errc>(e)).message() != "unknown");
+}
+
+namespace {
+
+/// A node of a cluster that may be down.
+struct node_at {
+  std::string host;
+  std::uint16_t port = 1;
+};
+std::map<std::string, int> asked_at;
+struct node_pool {
+  node_at at;
+  node_pool(node_at const& where, int) : at(where) {}
+  redis::result<redis::reply> execute(redis::command const&, redis::deadline) {
+    ++asked_at[at.host];
+    if (at.host == "out") return redis::reply{redis::reply::kind::error, {}, "CLUSTERDOWN The cluster is down"};
+    return redis::reply{redis::reply::kind::text, {}, "ok"};
+  }
+  redis::result<redis::reply> execute_asking(redis::command const& c, redis::deadline until) {
+    return execute(c, until);
+  }
+};
+
+/// Admits everything, and throws when it is asked for the `fatal`-th time.
+struct throwing {
+  int fatal = 0;
+  std::vector<std::string> verbs{};
+  redis::result<redis::reply> execute(redis::command const& c, redis::deadline) {
+    verbs.emplace_back(c.words[4]);
+    if (static_cast<int>(verbs.size()) == fatal) throw std::runtime_error("no transport");
+    double const numbers[] = {1.7e15, 1.7e15, 0};  // the server's time, and a bucket's instant
+    std::string text(sizeof numbers, 0);
+    std::memcpy(text.data(), numbers, sizeof numbers);
+    return redis::reply{redis::reply::kind::text, {}, text};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a node that says that it is down is not asked again first") {
+  asked_at.clear();
+  redis::cluster<node_pool, node_at, int> nodes({{"out"}, {"up"}, {"up too"}});
+  std::string_view const words[] = {"GET", "{a}"};
+  for (int i = 0; i < 50; ++i) (void)nodes.execute({words, "{a}", 0}, std::chrono::steady_clock::now() + 1h);
+  CHECK(asked_at["out"] == 1);
+  CHECK(asked_at["up"] == 49);
+}
+
+TEST_CASE("what was taken one after another is given back when a transport throws") {
+  throwing transport{.fatal = 2};
+  redis::token_bucket<std::string, throwing> first(transport, "a", {.refill = "5/s"_rate}, redis::fail_open{}),
+      second(transport, "b", {.refill = "5/s"_rate}, redis::fail_open{});
+  auto const self = [](std::string const& who) { return std::string_view(who); };
+  auto limits = redis::sequential(penstock::layer("a", first, self), penstock::layer("b", second, self));
+  CHECK_THROWS_AS(limits.allow(std::string("k")), std::runtime_error);
+  REQUIRE(transport.verbs.size() == 3);
+  CHECK(transport.verbs[2] == "r");
+  transport.fatal = 0;
+  CHECK(limits.allow(std::string("k"), cost{3}).layers()[1].units.units == 3);
+}
+
+TEST_CASE("a cost above the limit never fits, and one above the share waits for the server") {
+  silent nobody;
+  redis::token_bucket<std::string, silent> closed(nobody, "a", {.refill = "20/s"_rate}, redis::fail_closed{3s}),
+      shared(nobody, "b", {.refill = "20/s"_rate}, redis::local{0.25});
+  CHECK(closed.allow("k", cost{20}).retry_after == 3s);
+  CHECK(closed.allow("k", cost{21}).outcome == verdict::never);
+  CHECK(shared.allow("k", cost{20}).outcome == verdict::limited);
+  CHECK(shared.peek("k", cost{20}).retry_after == 1s);
+  CHECK(shared.allow("k", cost{5}));
+  CHECK(shared.allow("k", cost{21}).outcome == verdict::never);
+}
+
+TEST_CASE("every limit has shares, however fast") {
+  silent nobody;
+  for (double const share : {0.15, 0.3, 0.7})
+    for (std::uint64_t const count : {300'000'000u, 500'000'000u, 999'999'937u, 1'000'000'000u}) {
+      using local_bucket = redis::token_bucket<std::string, silent>;
+      try {
+        local_bucket const whole(nobody, "a", {penstock::per_second(count)}, redis::fail_open{});
+      } catch (penstock::config_error const&) {
+        continue;  // it cannot be kept itself
+      }
+      CHECK(refused_sentence([&] {
+              local_bucket const part(nobody, "a", {penstock::per_second(count)}, redis::local{share});
+            }) == "accepted");
+    }
 }

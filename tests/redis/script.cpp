@@ -259,6 +259,22 @@ TEST_CASE("a Redis limiter is the last layer of an in-process stack, and is undo
   auto const trips = there.stats().round_trips;
   CHECK(limits.allow(std::string("k"), cost{2}).limited_by() == "here");
   CHECK(there.stats().round_trips == trips);  // not asked
+
+  penstock::counters seen(limits);
+  auto watched = penstock::observed(limits, seen);
+  CHECK_FALSE(watched.allow(std::string("k")));
+  CHECK(seen.prometheus().find("there") != std::string::npos);
+}
+
+TEST_CASE("a window of a century ends when it ends") {
+  redis::fixed_window<> limited(
+      shared_pool(), test::fresh_id("century"),
+      {.limit = {1, penstock::longest_period}, .starts = penstock::window_start::first_request}, redis::fail_closed{1h},
+      patient);
+  CHECK(limited.allow());
+  auto const left = penstock::longest_period - limited.allow().retry_after;
+  CHECK(left >= 0s);
+  CHECK(left < 1h);
 }
 
 TEST_CASE("the first call costs 5, then 0, then 3: the key always has an expiry") {

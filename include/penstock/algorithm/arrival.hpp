@@ -46,6 +46,9 @@ struct unit_interval {
     std::uint64_t const excess = length * count - reduced * m;  // below count, so exact modulo 2^64
     if (excess != 0) error = std::max<std::uint64_t>(detail::divide(detail::multiply(excess, one), reduced) / m, 1);
   }
+  /// Is it near enough to be kept?
+  constexpr bool is_kept() const noexcept { return error <= one / 500; }
+
   std::uint64_t length;
   std::uint64_t error = 0;  ///< how much too long, in 2^-60 of itself; 0 only when exact
 };
@@ -77,7 +80,7 @@ class arrival {
       : size_(size), scale_(units.per_nanosecond), origin_(std::clamp(units.origin, earliest, latest)) {
     detail::check_rate(rate_field, r);
     unit_interval const interval(r, scale_);
-    if (interval.error > unit_interval::one / 500)
+    if (!interval.is_kept())
       detail::refuse_rate(
           rate_field, r,
           "a rate whose interval is within 0.2 % of a multiple of 1/M ns, M from 1 to 14 (try a rounder count)");

@@ -69,9 +69,17 @@ concept one_sized = requires(A const& algorithm) {
 
 /// The window: what full use takes to recover, which for the bucket family is size / rate. A sliding counter takes two,
 /// because the window before counts too.
+/// A bucket's interval is rounded up to a multiple of 1/M ns, and by 0.2 % at most: a whole second that its window
+/// exceeds by no more than that is what was meant. 17 a second is 17 in one second, not in two.
 template <one_sized A>
 constexpr std::chrono::nanoseconds window_of(A const& algorithm) noexcept {
-  return algorithm.full_use() / (std::same_as<A, algorithm::sliding_counter> ? 2 : 1);
+  std::chrono::nanoseconds const window = algorithm.full_use() / (std::same_as<A, algorithm::sliding_counter> ? 2 : 1);
+  if constexpr (requires { algorithm.true_rate(); }) {
+    auto const whole = std::chrono::floor<std::chrono::seconds>(window);
+    auto const rounded = static_cast<std::uint64_t>((window - whole).count());
+    if (rounded <= algorithm.size() / algorithm.true_rate().count + 1 && window - whole <= window / 500) return whole;
+  }
+  return window;
 }
 
 template <one_sized A>

@@ -4,6 +4,7 @@
 // A node that answers MOVED or ASK has not carried the command out, so following it counts nothing twice.
 
 #include <penstock/config_error.hpp>
+#include <penstock/redis/error.hpp>
 #include <penstock/redis/transport.hpp>
 
 #include <array>
@@ -55,9 +56,8 @@ class cluster {
     bool asking = false;
     for (int redirections = 0;; ++redirections) {
       auto answer = asking ? asked->pool.execute_asking(c, until) : asked->pool.execute(c, until);
-      if (!answer) {
-        owners_[slot].store(nullptr,
-                            std::memory_order_release);  // perhaps another node has taken over: ask around next time
+      if (!answer || is_unavailable(*answer)) {  // perhaps another node has taken over: ask around next time
+        owners_[slot].store(nullptr, std::memory_order_release);
         next_seed_.fetch_add(1, std::memory_order_relaxed);
         return answer;
       }
@@ -79,6 +79,10 @@ class cluster {
     Endpoint at;
     Pool pool;
   };
+
+  static bool is_unavailable(reply const& r) noexcept {
+    return r.is == reply::kind::error && classify(r.text) == errc::unavailable;
+  }
 
   node& seed() {
     Endpoint const& e = seeds_[next_seed_.load(std::memory_order_relaxed) % seeds_.size()];

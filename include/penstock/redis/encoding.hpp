@@ -141,8 +141,10 @@ class window_encoding {
   void append_window(words& to, kind k, cost c, bool aligned = true) const {
     append_limit(to, k, {std::min(c.units, 2 * algorithm_.size() + 1), algorithm_.size(), width_, aligned, 0});
   }
-  static std::int64_t next_instant(reply_reader& from) noexcept {
-    return from_microseconds(from.next()).time_since_epoch().count();
+  /// A window may end, and an entry go, one window after the last reading.
+  std::int64_t next_instant(reply_reader& from) const noexcept {
+    constexpr std::int64_t most = latest.time_since_epoch().count() / 1000;
+    return std::clamp(from.next(), -most, most + static_cast<std::int64_t>(width_)) * 1000;
   }
 
   A algorithm_;

@@ -1,7 +1,7 @@
 #pragma once
 // What a limiter answers while the store cannot: a choice that nobody can make for you, so it has no default.
 
-#include <penstock/algorithm.hpp>
+#include <penstock/algorithm/arrival.hpp>
 #include <penstock/config_error.hpp>
 #include <penstock/rate.hpp>
 
@@ -47,13 +47,17 @@ inline std::uint64_t share_of(std::uint64_t units, double fraction) {
   double const share = std::floor(static_cast<double>(units) * fraction);
   return share < 1 ? 1 : share >= static_cast<double>(units) ? units : static_cast<std::uint64_t>(share);
 }
-/// The same count in a longer time, rounded up.
+/// The same count in a longer time, rounded up: to a rate that can be kept, if units come so fast that not all can.
 inline rate slower(rate r, double fraction) {
   double const period = std::ceil(static_cast<double>(r.period.count()) / fraction);
   auto const longest = penstock::longest_period;
-  return {r.count, period >= static_cast<double>(longest.count())
-                       ? longest
-                       : std::max(r.period, duration{static_cast<std::int64_t>(period)})};
+  rate const share{r.count, period >= static_cast<double>(longest.count())
+                                ? longest
+                                : std::max(r.period, duration{static_cast<std::int64_t>(period)})};
+  using algorithm::best_units, algorithm::unit_interval;
+  if (share.count == 0 || unit_interval(share, best_units(share).per_nanosecond()).is_kept()) return share;
+  constexpr std::uint64_t most = 14;  // units of 1/14 ns
+  return {most, duration{static_cast<std::int64_t>(unit_interval(share, most).length)}};
 }
 
 /// A configuration with this share of the limit.

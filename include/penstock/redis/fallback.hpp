@@ -48,12 +48,12 @@ class fallback {
     if (!local_) return {stated(c, error), {}};
     given g;
     g.ticket = local_->take(local_->clock().now(), key, c);
-    g.answer = {{g.ticket->answer}, origin::local, error};
+    g.answer = {{shared(g.ticket->answer, c)}, origin::local, error};
     return g;
   }
   remote_decision peek(key_argument key, cost c, std::error_code error) const {
     if (!local_) return stated(c, error);
-    return {{local_->peek(local_->clock().now(), key, c)}, origin::local, error};
+    return {{shared(local_->peek(local_->clock().now(), key, c), c)}, origin::local, error};
   }
   /// Redis, or a lease, admitted this: the local limiter must know of it on the day it is needed. Counted whether or
   /// not it fits the share; what undoes it, if it fitted: of a debt nobody knows how much was counted.
@@ -88,14 +88,23 @@ class fallback {
       use(key);
   }
 
+  /// What never fits the share but fits the limit waits for Redis, nobody knows how long.
+  decision shared(decision d, cost c) const {
+    if (d.outcome != verdict::never || c.units > limit_) return d;
+    d.outcome = verdict::limited;
+    d.retry_after = local_->algorithm().full_use();
+    return d;
+  }
+
   /// Nothing is known of the key but the policy.
   remote_decision stated(cost c, std::error_code error) const {
     remote_decision d{{}, origin::policy, error};
     d.limit = limit_;
     auto const* const closed = std::get_if<fail_closed>(&policy_);
     if (closed == nullptr || c.units == 0) return d;
-    d.outcome = verdict::limited;
-    d.retry_after = d.reset_after = d.next_after = closed->retry_after;
+    d.outcome = c.units > limit_ ? verdict::never : verdict::limited;
+    d.reset_after = d.next_after = closed->retry_after;
+    d.retry_after = c.units > limit_ ? duration::max() : closed->retry_after;
     return d;
   }
 

@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -124,14 +125,23 @@ class hiredis_connection {
     while (ready < 0 && errno == EINTR);
     return ready != 0;
   }
+  static int wait(pollfd& p, std::chrono::nanoseconds left) noexcept {
+#if defined(__linux__)
+    auto const whole = std::chrono::floor<std::chrono::seconds>(left);
+    timespec const t{static_cast<std::time_t>(whole.count()), static_cast<long>((left - whole).count())};
+    return ::ppoll(&p, 1, &t, nullptr);
+#else
+    return ::poll(&p, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
+#endif
+  }
   /// False when the deadline comes first.
   bool wait(short events, deadline until) const noexcept {
     for (;;) {
-      auto const left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
-      if (left <= 0) return false;
+      std::chrono::nanoseconds const left = until - std::chrono::steady_clock::now();
+      if (left <= left.zero()) return false;
       pollfd p{context_->fd, events, 0};
-      int const ready = ::poll(&p, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
-      if (ready > 0) return true;
+      int const ready = wait(p, std::min<std::chrono::nanoseconds>(left, std::chrono::minutes{1}));
+      if (ready > 0) return std::chrono::steady_clock::now() < until;
       if (ready < 0 && errno != EINTR) return true;  // the next call says what is wrong
     }
   }
@@ -299,8 +309,8 @@ class hiredis_connection {
         return fail(errc::bad_reply, sent::unknown);
     }
     r.text.assign(found->str, static_cast<std::size_t>(found->len));
-    if (r.says("ERR Protocol error"))
-      context_.reset();  // the server closes too; so it greets long commands before AUTH
+    if (r.says("ERR Protocol error") || r.says("ERR max number of clients"))
+      context_.reset();  // the server closes too; so it greets long commands before AUTH, and one client too many
     return r;
   }
 

@@ -73,7 +73,7 @@ class layer_stack : detail::stack_base<Layers...> {
   template <class Request>
   decision_type decide(Request const& request, cost c, verb what) {
     typename base::template question<Request> const q(*this, request, c);
-    decision_type d = base::fresh_decision();
+    decision_type d = base::fresh_decision(q.costs);
     time_point const now = std::chrono::steady_clock::now();
     if (what == verb::take && known_refusal(d, q, now)) return d;
 
@@ -149,7 +149,7 @@ class layer_stack : detail::stack_base<Layers...> {
   /// Each layer by its own policy, and still all or nothing.
   decision_type degraded(auto const& q, io_error const& error, verb what) {
     limiter_at<0>().in_redis().note_degraded(error, what);
-    decision_type d = base::fresh_decision();
+    decision_type d = base::fresh_decision(q.costs);
     each([&]<std::size_t I>() {
       q.template with_key<I>(
           [&](auto const& key) { d.tell(I, limiter_at<I>().degraded_peek(key, q.costs[I], error.code)); });
@@ -160,7 +160,7 @@ class layer_stack : detail::stack_base<Layers...> {
     // of them admits after all, another having been quicker, is given back. Admitted: all are asked, until one is not.
     bool const refused = !d;
     bool overtaken = false;
-    decision_type taken = base::fresh_decision();
+    decision_type taken = base::fresh_decision(q.costs);
     std::tuple<std::optional<typename Layers::limiter_type::degraded_answer>...> given;
     each([&]<std::size_t I>() {
       if (overtaken || (refused && d.report(I).decision)) return;

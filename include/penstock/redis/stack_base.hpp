@@ -75,9 +75,9 @@ class stack_base {
   };
 
   /// Nobody asked yet.
-  decision_type fresh_decision() const {
+  decision_type fresh_decision(std::array<cost, count> const& costs) const {
     decision_type d;
-    each([&]<std::size_t I>() { d.report(I) = {at<I>().name(), {}, true, at<I>().is_shadow()}; });
+    each([&]<std::size_t I>() { d.report(I) = {at<I>().name(), {}, true, at<I>().is_shadow(), costs[I]}; });
     return d;
   }
 

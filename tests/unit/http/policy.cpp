@@ -99,3 +99,13 @@ TEST_CASE("a stack gives the policies of its layers, but for trials and limits o
   auto const evil = stack(layer("a\nb", site));
   CHECK_THROWS_AS(http::policies_of(evil), config_error);
 }
+
+TEST_CASE("a window is as many seconds as were asked for, though the interval was rounded up") {
+  for (std::uint64_t const count : {17u, 19u, 23u, 33u, 99u, 12'345u}) {
+    CHECK(http::policy_of("x", token_bucket<>({.refill = per_second(count)})).window == 1s);
+    CHECK(http::policy_of("x", token_bucket<>({.refill = per_minute(count)})).window == 60s);
+  }
+  // 15 at 14 a second take more than a second, and so does what is exact.
+  CHECK(http::policy_of("x", token_bucket<>({.refill = per_second(14), .burst = 15})).window > 1s);
+  CHECK(http::policy_of("x", token_bucket<>({.refill = per(1, 1'001ms), .burst = 1})).window == 1'001ms);
+}
