@@ -1,6 +1,7 @@
 #pragma once
 // What a limiter does behind its many names: one step of a plan on one state in a store.
 
+#include <penstock/ask.hpp>
 #include <penstock/clock.hpp>
 #include <penstock/key.hpp>
 #include <penstock/plan.hpp>
@@ -34,49 +35,6 @@ struct default_store {
 };
 
 namespace detail {
-
-/// The ordinary question: admit now, or refuse.
-struct ask_now {
-  static constexpr bool promises = false;
-  [[gnu::always_inline]] bool admit(auto const& p, auto& s, instant now, cost c) const {
-    return detail::admit(p.algorithm, s, now, c);
-  }
-  bool admits(auto const& a, auto const& s, instant now, cost c) const { return a.admits(s, now, c); }
-  [[gnu::always_inline]] decision describe(auto const& a, auto const& s, instant now, cost c, bool admitted) const {
-    return detail::describe(a, s, now, c, admitted);
-  }
-};
-
-/// Admit now what may go within max_delay.
-struct ask_within {
-  static constexpr bool promises = true;
-  duration max_delay;
-  bool admit(auto const& p, auto& s, instant now, cost c) const {
-    auto const& a = p.algorithm;
-    if (!a.admits_within(s, now, max_delay, c)) return false;
-    p.promise(now, a.describe_within(s, now, max_delay, c).delay);
-    a.reserve(s, now, c);
-    return true;
-  }
-  bool admits(auto const& a, auto const& s, instant now, cost c) const { return a.admits_within(s, now, max_delay, c); }
-  decision describe(auto const& a, auto const& s, instant now, cost c, bool) const {
-    return a.describe_within(s, now, max_delay, c);
-  }
-};
-
-/// A decision and what undoes it.
-template <class A>
-struct taken {
-  decision answer;
-  receipt_of<A> charged_at{};
-};
-template <class Ask>
-struct remembering : Ask {
-  template <class A>
-  taken<A> describe(A const& a, auto const& s, instant now, cost c, bool admitted) const {
-    return {Ask::describe(a, s, now, c, admitted), receipt(a, s, now, c)};
-  }
-};
 
 template <limiting_algorithm A, limit_key Key, clock_source C, class Store>
 class limiter_core {

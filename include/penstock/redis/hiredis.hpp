@@ -125,24 +125,21 @@ class hiredis_connection {
     while (ready < 0 && errno == EINTR);
     return ready != 0;
   }
-  static int wait(pollfd& p, std::chrono::nanoseconds left) noexcept {
-#if defined(__linux__)
-    auto const whole = std::chrono::floor<std::chrono::seconds>(left);
-    timespec const t{static_cast<std::time_t>(whole.count()), static_cast<long>((left - whole).count())};
-    return ::ppoll(&p, 1, &t, nullptr);
-#else
-    return ::poll(&p, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
-#endif
-  }
-  /// False when the deadline comes first.
+  /// False when the deadline comes first. (What else ends the wait, the next call finds out.)
   bool wait(short events, deadline until) const noexcept {
     for (;;) {
       std::chrono::nanoseconds const left = until - std::chrono::steady_clock::now();
       if (left <= left.zero()) return false;
       pollfd p{context_->fd, events, 0};
-      int const ready = wait(p, std::min<std::chrono::nanoseconds>(left, std::chrono::minutes{1}));
-      if (ready > 0) return std::chrono::steady_clock::now() < until;
-      if (ready < 0 && errno != EINTR) return true;  // the next call says what is wrong
+#if defined(__linux__)
+      constexpr std::chrono::seconds one{1};
+      timespec const t{static_cast<std::time_t>(left / one), static_cast<long>((left % one).count())};
+      int const ready = ::ppoll(&p, 1, &t, nullptr);
+#else
+      auto const milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+      int const ready = ::poll(&p, 1, static_cast<int>(std::min<std::int64_t>(milliseconds, 60'000)));
+#endif
+      if (ready > 0 || (ready < 0 && errno != EINTR)) return std::chrono::steady_clock::now() < until;
     }
   }
 
