@@ -12,7 +12,7 @@ namespace property {
 
 /// A reading plus or minus a time, where that can be told from others.
 inline bool within(facts const& f, nanoseconds from, nanoseconds by) {
-  return by >= 0ns ? from <= f.last && by <= f.last - from : from >= f.first && by >= f.first - from;
+  return by >= 0ns ? from <= f.last - by : from >= f.first - by;
 }
 
 /// The clock of a walk: it stands, goes on, lags, or is set.
