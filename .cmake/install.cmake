@@ -24,7 +24,7 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/penstock-config.cmake.i
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/penstock-config-version.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/penstock-config.cmake" "${PROJECT_BINARY_DIR}/penstock-config-version.cmake"
-  "${CMAKE_CURRENT_LIST_DIR}/penstock-redis.cmake" DESTINATION "${package_dir}")
+  "${CMAKE_CURRENT_LIST_DIR}/penstock-edge-redis.cmake" DESTINATION "${package_dir}")
 
 file(RELATIVE_PATH include_dir_from_pc "${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/penstock.pc.in" "${PROJECT_BINARY_DIR}/penstock.pc" @ONLY)

@@ -60,13 +60,16 @@ elseif(STEP STREQUAL "redis_add_subdirectory" OR STEP STREQUAL "redis_find_packa
   run("${work}/redis_consumer")
 
 elseif(STEP STREQUAL "unknown_component")
-  execute_process(COMMAND ${configure} "-DCMAKE_PREFIX_PATH=${prefix}" -DWANTED_COMPONENTS=rediss
-    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(result EQUAL 0)
-    message(FATAL_ERROR "find_package(penstock COMPONENTS rediss) found something")
-  elseif(NOT output MATCHES "no component rediss")
-    message(FATAL_ERROR "find_package(penstock COMPONENTS rediss) failed without naming it:\n${output}")
-  endif()
+  foreach(unknown rediss config targets)  # the last two are names of the package's own files
+    file(REMOVE_RECURSE "${work}")
+    execute_process(COMMAND ${configure} "-DCMAKE_PREFIX_PATH=${prefix}" "-DWANTED_COMPONENTS=${unknown}"
+      RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(result EQUAL 0)
+      message(FATAL_ERROR "find_package(penstock COMPONENTS ${unknown}) found something")
+    elseif(NOT output MATCHES "no component ${unknown}:")
+      message(FATAL_ERROR "find_package(penstock COMPONENTS ${unknown}) failed without naming it:\n${output}")
+    endif()
+  endforeach()
 
 elseif(STEP STREQUAL "wrong_version")
   string(REPLACE "." ";" parts "${VERSION}")
