@@ -24,8 +24,10 @@ struct ask_within {
   bool admit(auto const& p, auto& s, instant now, cost c) const {
     auto const& a = p.algorithm;
     if (!a.admits_within(s, now, max_delay, c)) return false;
-    p.promise(now, a.describe_within(s, now, max_delay, c).delay);
-    a.reserve(s, now, c);
+    auto next = s;
+    a.reserve(next, now, c);
+    if (p.adopts_at(now)) p.promise(next, now, a.describe_within(s, now, max_delay, c).delay);
+    s = next;
     return true;
   }
   bool admits(auto const& a, auto const& s, instant now, cost c) const { return a.admits_within(s, now, max_delay, c); }

@@ -73,6 +73,27 @@ struct given_cost {};
 template <class L>
 concept remote_source = layer_source<L> && requires { requires L::remote; };
 
+/// Gives back what a stack has taken when a layer throws: calls give_back(), unless dismissed. If that throws
+/// too, the rest stays taken.
+template <class GiveBack>
+struct rollback {
+  GiveBack give_back;
+  bool dismissed = false;
+
+  explicit rollback(GiveBack f) : give_back(std::move(f)) {}
+  rollback(rollback const&) = delete;
+  rollback& operator=(rollback const&) = delete;
+  ~rollback() {
+#ifdef __cpp_exceptions
+    if (dismissed) return;
+    try {
+      give_back();
+    } catch (...) {
+    }
+#endif
+  }
+};
+
 template <class T>
 inline constexpr bool is_optional = false;
 template <class T>

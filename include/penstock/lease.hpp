@@ -30,6 +30,7 @@ class [[nodiscard("a lease that is dropped gives its units back")]] lease {
   static lease within(L& limiter, Key const& key, std::chrono::nanoseconds max_delay, cost c) {
     return within_at(limiter, limiter.clock().now(), key, max_delay, c);
   }
+  /// The same at a reading that the caller has.
   template <class Key>
   static lease within_at(L& limiter, typename L::time_point now, Key const& key, std::chrono::nanoseconds max_delay,
                          cost c) {

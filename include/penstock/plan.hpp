@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 namespace penstock::inline v0_1::detail {
@@ -25,8 +26,14 @@ struct plan {
   [[gnu::always_inline]] bool adopt(typename A::state& s, instant now) const {
     if constexpr (adopting<A>)
       if (adopts_at(now)) [[unlikely]] {
-        remember(now);
-        return cap(s, now);
+        if constexpr (std::is_trivially_copyable_v<typename A::state>) {
+          // By value, so that the state of a call that adopts nothing stays in a register.
+          auto const [capped, changed] = capped_remembering(s, now);
+          s = capped;
+          return changed;
+        } else {
+          return cap_remembering(s, now);
+        }
       }
     return false;
   }
@@ -40,15 +47,14 @@ struct plan {
     return now.time_since_epoch().count() < watches_until.load(std::memory_order_relaxed);
   }
 
-  /// What this plan promises beyond its full use is not what an earlier one left. To be said before it is promised.
-  void promise(instant now, duration delay) const noexcept {
-    if (adopts_at(now)) raise(promised_until, (now + delay).time_since_epoch().count());
+  /// What this plan promises beyond its full use (the state that it leaves would be capped) is not what an earlier one
+  /// left. To be said before it is promised, while it adopts.
+  void promise(typename A::state next, instant now, duration delay) const {
+    if constexpr (adopting<A>)
+      if (algorithm.adopt(next, now)) raise(promised_until, (now + delay).time_since_epoch().count());
   }
 
-  A const algorithm;
-  std::atomic<duration::rep> adopts_until{duration::min().count()}, watches_until{duration::min().count()};
-  std::unique_ptr<plan> older;
-
+  /// States of earlier plans are about until then.
   void adopt_until(instant until) noexcept {
     raise(adopts_until, until.time_since_epoch().count());
     raise(watches_until, (until + tolerance(algorithm.full_use())).time_since_epoch().count());
@@ -68,7 +74,20 @@ struct plan {
     }
   }
 
+  A const algorithm;
+  std::atomic<duration::rep> adopts_until{duration::min().count()};
+  std::unique_ptr<plan> older;
+
  private:
+  bool cap_remembering(typename A::state& s, instant now) const {
+    remember(now);
+    return cap(s, now);
+  }
+  [[gnu::noinline]] std::pair<typename A::state, bool> capped_remembering(typename A::state s, instant now) const {
+    bool const changed = cap_remembering(s, now);
+    return {s, changed};
+  }
+  /// A state that reaches no further than a promise may be one.
   bool cap(typename A::state& s, instant now) const {
     instant const reading = newest(now);
     if (reading.time_since_epoch().count() >= adopts_until.load(std::memory_order_relaxed)) return false;
@@ -86,6 +105,7 @@ struct plan {
     }
   }
 
+  std::atomic<duration::rep> watches_until{duration::min().count()};
   // Kept while it adopts.
   mutable std::atomic<duration::rep> newest_reading{earliest.time_since_epoch().count()};
   mutable std::atomic<duration::rep> promised_until{earliest.time_since_epoch().count()};

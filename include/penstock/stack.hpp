@@ -237,21 +237,6 @@ class layer_stack {
       if (auto& t = std::get<I>(taken); t && t->answer) at<I>().limiter().undo(std::move(*t));
     });
   }
-  /// Gives back what was taken when a layer throws. If giving back throws too, the rest stays taken.
-  struct rollback {
-    layer_stack& stack;
-    tickets& taken;
-    bool dismissed = false;
-    ~rollback() {
-#ifdef __cpp_exceptions
-      if (dismissed) return;
-      try {
-        stack.give_back(taken);
-      } catch (...) {
-      }
-#endif
-    }
-  };
 
   decision_type decide(auto const& q) {
     decision_type d = ask(q);
@@ -262,7 +247,7 @@ class layer_stack {
     tickets taken;
     bool overtaken = false;
     {
-      rollback back{*this, taken};
+      detail::rollback back([&] { give_back(taken); });
       each([&]<std::size_t I>() {
         if (overtaken) return;
         q.template with_key<I>([&](auto const& key) {

@@ -104,3 +104,25 @@ TEMPLATE_TEST_CASE("long after a change, all is as if the new configuration had 
     }
   });
 }
+
+TEMPLATE_TEST_CASE("a reading that lags cuts nothing that was charged since, however long ago the change", "[change]",
+                   EVERY_ALGORITHM) {
+  with_changes<TestType>([](subject& limiter, shape const& from, shape const& to) {
+    auto const a = algorithm_of<TestType>(to);
+    units const size = TestType::size(a), c = std::max<units>(1, size / 10);
+    nanoseconds const full = algorithm_of<TestType>(from).full_use(), lag = TestType::longest_lag(a);
+    for (nanoseconds const late : {1s + full / 2, 1s + 2 * full - 1ns, 1s + 2 * full, 1s + 2 * full + lag - 1ns,
+                                   1s + 2 * full + lag, 1s + 3 * full + lag}) {
+      limiter.forget();
+      limiter.reconfigure(0ns, from);
+      limiter.reconfigure(1s, to);
+      units admitted = 0;
+      for (int round = 0; round < 5; ++round) {
+        while (limiter.allow(late, c)) admitted += c;
+        for (nanoseconds const back : {1ns, lag / 2, lag})
+          if (limiter.allow(late - back, c)) admitted += c;
+      }
+      HOLD(late.count() << " ns, " << admitted << " admitted", admitted <= size);
+    }
+  });
+}

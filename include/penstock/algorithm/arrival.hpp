@@ -30,6 +30,7 @@ namespace penstock::inline v0_1::algorithm {
 /// How a family of limiters counts time: M units to the nanosecond, from one origin. Limiters that share states, the
 /// plans of a tiered limiter or the configurations that one limiter goes through, must share it.
 struct time_units {
+  static constexpr std::uint64_t most = 14;  ///< to the nanosecond
   std::uint64_t per_nanosecond = 1;
   instant origin{};
   friend constexpr bool operator==(time_units const&, time_units const&) = default;
@@ -67,7 +68,7 @@ class best_units {
   }
 
  private:
-  std::array<std::uint64_t, 15> worst_{};
+  std::array<std::uint64_t, time_units::most + 1> worst_{};
 };
 
 /// The shared arithmetic on words; the three algorithms give it a state and names. What every call does is inlined by
@@ -147,6 +148,7 @@ class arrival {
     return c.units >= detail::ceil_divide(w - n, interval) ? 0 : w - c.units * interval;
   }
   constexpr std::uint64_t interval() const noexcept { return interval_; }
+  constexpr word full() const noexcept { return full_; }
 
   [[gnu::always_inline]] constexpr decision described(word w, word n, cost c, bool admitted) const noexcept {
     word const from = base(w, n);
@@ -265,10 +267,10 @@ class metered : public arrival {
     std::uint64_t full = 0;      ///< what the whole allowance took to recover
   };
   constexpr void refund(state& s, receipt const& charged, cost c) const noexcept {
-    std::uint64_t const unit = charged.full > spent(0) ? std::min(charged.interval, interval()) : charged.interval;
+    std::uint64_t const unit = charged.full > full() ? std::min(charged.interval, interval()) : charged.interval;
     s.word = refunded(s.word, word_at(charged.at), c, unit);
   }
-  constexpr receipt charged_at(state const&, instant now, cost) const noexcept { return {now, interval(), spent(0)}; }
+  constexpr receipt charged_at(state const&, instant now, cost) const noexcept { return {now, interval(), full()}; }
   constexpr decision describe(state const& s, instant now, cost c) const noexcept {
     return describe(s, now, c, admits(s, now, c));
   }

@@ -69,7 +69,7 @@ inline std::error_code make_error_code(errc e) noexcept { return {static_cast<in
 /// What an error reply of the server means. Inside a script, servers before 7.0 put ERR in front of the word. The
 /// script's own errors are looked for first: they name a key, and an identity may be called BUSY.
 inline errc classify(std::string_view error) noexcept {
-  error = error.substr(0, error.find(", with args beginning with"));  // what was sent
+  error = error.substr(0, error.find(", with args beginning with"));  // there follows what was sent, identities too
   auto const says = [&](std::string_view word) {
     return error.starts_with(word) || (error.starts_with("ERR") && error.find(word) != std::string_view::npos);
   };

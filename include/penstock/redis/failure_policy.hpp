@@ -54,10 +54,9 @@ inline rate slower(rate r, double fraction) {
   rate const share{r.count, period >= static_cast<double>(longest.count())
                                 ? longest
                                 : std::max(r.period, duration{static_cast<std::int64_t>(period)})};
-  using algorithm::best_units, algorithm::unit_interval;
+  using algorithm::best_units, algorithm::time_units, algorithm::unit_interval;
   if (share.count == 0 || unit_interval(share, best_units(share).per_nanosecond()).is_kept()) return share;
-  constexpr std::uint64_t most = 14;  // units of 1/14 ns
-  return {most, duration{static_cast<std::int64_t>(unit_interval(share, most).length)}};
+  return {time_units::most, duration{static_cast<std::int64_t>(unit_interval(share, time_units::most).length)}};
 }
 
 /// A configuration with this share of the limit.

@@ -48,12 +48,12 @@ class fallback {
     if (!local_) return {stated(c, error), {}};
     given g;
     g.ticket = local_->take(local_->clock().now(), key, c);
-    g.answer = {{shared(g.ticket->answer, c)}, origin::local, error};
+    g.answer = {{told(g.ticket->answer, c)}, origin::local, error};
     return g;
   }
   remote_decision peek(key_argument key, cost c, std::error_code error) const {
     if (!local_) return stated(c, error);
-    return {{shared(local_->peek(local_->clock().now(), key, c), c)}, origin::local, error};
+    return {{told(local_->peek(local_->clock().now(), key, c), c)}, origin::local, error};
   }
   /// Redis, or a lease, admitted this: the local limiter must know of it on the day it is needed. Counted whether or
   /// not it fits the share; what undoes it, if it fitted: of a debt nobody knows how much was counted.
@@ -89,7 +89,7 @@ class fallback {
   }
 
   /// What never fits the share but fits the limit waits for Redis, nobody knows how long.
-  decision shared(decision d, cost c) const {
+  decision told(decision d, cost c) const {
     if (d.outcome != verdict::never || c.units > limit_) return d;
     d.outcome = verdict::limited;
     d.retry_after = local_->algorithm().full_use();
@@ -102,9 +102,10 @@ class fallback {
     d.limit = limit_;
     auto const* const closed = std::get_if<fail_closed>(&policy_);
     if (closed == nullptr || c.units == 0) return d;
-    d.outcome = c.units > limit_ ? verdict::never : verdict::limited;
+    bool const never = c.units > limit_;
+    d.outcome = never ? verdict::never : verdict::limited;
     d.reset_after = d.next_after = closed->retry_after;
-    d.retry_after = c.units > limit_ ? duration::max() : closed->retry_after;
+    d.retry_after = never ? duration::max() : closed->retry_after;
     return d;
   }
 

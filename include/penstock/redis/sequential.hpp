@@ -33,48 +33,29 @@ class sequential_stack : detail::stack_base<Layers...> {
     typename base::template question<Request> const q(*this, request, c);
     decision_type d = base::fresh_decision(q.costs);
     auto const now = std::chrono::steady_clock::now();
-    attempt made{*this};
+    std::tuple<std::optional<typename Layers::limiter_type::ticket>...> tickets;
+    bool refused = false;
+    auto const give_back = [&] {
+      base::each_backwards([&]<std::size_t I>() {
+        if (auto& ticket = std::get<I>(tickets); ticket && *ticket) limiter_at<I>().undo(std::move(*ticket));
+      });
+    };
+    penstock::detail::rollback on_exception(give_back);
     each([&]<std::size_t I>() {
-      if (made.refused) return;
+      if (refused) return;
       q.template with_key<I>([&](auto const& key) {
-        auto const& ticket = std::get<I>(made.tickets).emplace(limiter_at<I>().take(now, key, q.costs[I]));
+        auto const& ticket = std::get<I>(tickets).emplace(limiter_at<I>().take(now, key, q.costs[I]));
         d.tell(I, ticket.answer);
-        made.refused = d.report(I).refuses();
+        refused = d.report(I).refuses();
       });
     });
-    if (made.refused) made.give_back();
-    made.ended = true;
+    on_exception.dismissed = true;
+    if (refused) give_back();
     d.conclude();
     return d;
   }
 
  private:
-  /// What was taken so far; given back when a layer throws. If giving back throws too, the rest stays taken.
-  struct attempt {
-    sequential_stack& stack;
-    std::tuple<std::optional<typename Layers::limiter_type::ticket>...> tickets{};
-    bool refused = false, ended = false;
-
-    explicit attempt(sequential_stack& s) : stack(s) {}
-    attempt(attempt const&) = delete;
-    attempt& operator=(attempt const&) = delete;
-    void give_back() {
-      base::each_backwards([&]<std::size_t I>() {
-        if (auto& ticket = std::get<I>(tickets); ticket && *ticket)
-          stack.template limiter_at<I>().undo(std::move(*ticket));
-      });
-    }
-    ~attempt() {
-#ifdef __cpp_exceptions
-      if (ended) return;
-      try {
-        give_back();
-      } catch (...) {
-      }
-#endif
-    }
-  };
-
   template <std::size_t I>
   auto& limiter_at() const noexcept {
     return base::template at<I>().limiter();

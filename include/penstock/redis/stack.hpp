@@ -162,6 +162,12 @@ class layer_stack : detail::stack_base<Layers...> {
     bool overtaken = false;
     decision_type taken = base::fresh_decision(q.costs);
     std::tuple<std::optional<typename Layers::limiter_type::degraded_answer>...> given;
+    auto const give_back = [&] {
+      base::each_backwards([&]<std::size_t I>() {
+        if (auto const& g = std::get<I>(given)) limiter_at<I>().undo_degraded(*g, q.costs[I]);
+      });
+    };
+    penstock::detail::rollback on_exception(give_back);
     each([&]<std::size_t I>() {
       if (overtaken || (refused && d.report(I).decision)) return;
       q.template with_key<I>([&](auto const& key) {
@@ -170,10 +176,8 @@ class layer_stack : detail::stack_base<Layers...> {
         overtaken = !refused && !answer.answer;
       });
     });
-    if (refused || overtaken)
-      base::each_backwards([&]<std::size_t I>() {
-        if (auto const& g = std::get<I>(given)) limiter_at<I>().undo_degraded(*g, q.costs[I]);
-      });
+    on_exception.dismissed = true;
+    if (refused || overtaken) give_back();
     if (refused) return d;
     taken.conclude();
     return taken;

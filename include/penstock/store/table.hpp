@@ -10,13 +10,15 @@
 // and returns finds no more than it is due, and the memory stays what it was.
 //
 // Protocol. Tags and floors, and states of more than one word, change under the shard's sequence lock: read everything,
-// decide, then lock at the very version that was read. So a refusal writes nothing. A one-word state of a key that is
-// held changes by one compare-and-swap without the lock: read the state, see that the tag is still ours, swap. That is
-// safe because a slot that is given away has been swapped to `busy` first, and its newcomer's word lies above the old
-// one (the old one was fresh, at or before now, or was joined), so an old word does not come back. Whatever lowers a
-// word (refund, forget, re-anchoring) takes the lock. Zero comes back, whenever a key is forgotten or wholly refunded:
-// it is left under the lock too. One coincidence remains: a thread that sleeps between its look at the tag and its
-// swap, while a refund and another key's taking the slot bring back, to the 1/M ns, the word it saw, charges that key.
+// decide, then lock at the very version that was read. So a refusal writes nothing (but that a floor was left by a
+// clock which has been set back is settled by the first newcomer to find it, refused or not). A one-word state of a key
+// that is held changes by one compare-and-swap without the lock: read the state, see that the tag is still ours, swap.
+// That is safe because a slot that is given away has been swapped to `busy` first, and its newcomer's word lies above
+// the old one (the old one was fresh, at or before now, or was joined), so an old word does not come back. Whatever
+// lowers a word (refund, forget, re-anchoring) takes the lock. Zero comes back, whenever a key is forgotten or wholly
+// refunded: it is left under the lock too. One coincidence remains: a thread that sleeps between its look at the tag
+// and its swap, while a refund and another key's taking the slot bring back, to the 1/M ns, the word it saw, charges
+// that key.
 
 #include <penstock/key.hpp>
 #include <penstock/store.hpp>
@@ -257,6 +259,7 @@ class table::of {
     }
   }
 
+  /// Makes a floor that the clock left behind what it counts as now, unless something came between since `version`.
   static void settle_floor(A const& algorithm, spot const& p, std::uint64_t version, instant now) noexcept {
     if (!p.shard->lock.lock_at(version)) return;
     state floor = p.shard->floor.load();

@@ -303,3 +303,13 @@ TEST_CASE("a rule needs no more than an algorithm does") {
   CHECK(quotas.allow(1, cost{2}));
   CHECK_FALSE(quotas.allow(1));
 }
+
+TEST_CASE("what a rule has recovered from is not kept in a floor by another that binds") {
+  burst_and_quota const rules({{.refill = per(1000, 1000s), .burst = 1000}, {.limit = per_second(10)}});
+  burst_and_quota::state floor, dropped;
+  rules.charge(floor, instant{100'000s}, cost{10});  // the bucket's for ten seconds, the window's for one
+  rules.charge(dropped, instant{100'003s}, cost{1});
+  auto const after = detail::floor_after(rules, floor, dropped, instant{100'003'500ms});
+  CHECK(rules.describe(after, instant{100'003'500ms}, cost{0}).remaining == 9);
+  CHECK(rules.rule<0>().describe(detail::part<0>(after), instant{100'003'500ms}, cost{0}).remaining == 993);
+}

@@ -437,6 +437,14 @@ TEST_CASE("a promise to one key is not left to another that used more under the 
   while (limit.allow_within("ann", 31s)) {
   }
   CHECK(limit.allow("eve").retry_after == 100ms);
+
+  // What a queue promises is within its capacity, and never looks like what another configuration left.
+  leaky_queue<std::string, manual_clock> queue({.drain = per(10, 1500ms), .capacity = 10}, clock);
+  CHECK(queue.allow("eve", cost{10}));
+  queue.reconfigure({.drain = per_second(10), .capacity = 10});
+  while (queue.allow_within("ann", 31s)) {
+  }
+  CHECK(queue.allow("eve").retry_after == 100ms);
 }
 
 TEST_CASE("a reading that lags cuts nothing that was charged since, also when the change was long ago") {

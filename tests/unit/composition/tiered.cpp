@@ -429,3 +429,13 @@ TEST_CASE("a plan charges nothing for nothing, and lets go of what the clock has
   CHECK(plan.reanchor(s, instant{1000s}));
   CHECK(plan.fresh_at(s) == instant{1005s});
 }
+
+TEST_CASE("a floor that its own plan has lost is that plan's full use, though a longer plan may be about") {
+  detail::tier<algorithm::token_bucket> const plan(algorithm::token_bucket({.refill = per_second(5), .burst = 5}), 0,
+                                                   algorithm::token_bucket({.refill = per_hour(10), .burst = 10}));
+  detail::tier<algorithm::token_bucket>::state s;
+  plan.charge(s, instant{1'000s}, cost{5});
+  CHECK_FALSE(detail::anchor(plan, s, instant{1'000s}));
+  CHECK(detail::anchor(plan, s, instant{500s}));
+  CHECK(plan.fresh_at(s) == instant{501s});
+}
